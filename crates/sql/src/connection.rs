@@ -3,22 +3,27 @@
 use crate::catalog::names::Names;
 use crate::catalog::providers::Tables;
 use crate::error::{Error, ErrorKind, Result};
+use crate::metric::layout::Layout;
 use crate::metric::table::SeriesTable;
 use crate::options::ConnectionOptions;
 use crate::ordered::table::OrderedTable;
 use crate::plans::{self, Plan, Plans};
+use crate::relational::table::{KEY, RelationTable};
 use crate::rows::{CancelHandle, Rows, runtime};
 use crate::session::Planner;
 use crate::slot::{Running, Slot};
 use crate::statement::{Statement, Version};
 use crate::write;
+use crate::write::conflict::{Action, Clause, OnConflict};
+use crate::write::define::Definition;
+use crate::write::relation::Update;
 use crate::write::series::SeriesInsert;
 use crate::write::transaction::Transaction;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{LogicalPlan, WriteOp};
+use datafusion::logical_expr::{DmlStatement, LogicalPlan, LogicalPlanBuilder, WriteOp};
 use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite::{AnyRead, Database, Durability};
 
@@ -73,8 +78,10 @@ fn reads_only() -> Error {
 pub enum TableKind {
     /// The series of a metric, or of several metrics with a common prefix.
     Metric,
-    /// An ordered table.
+    /// A table with typed columns, created with `CREATE TABLE`.
     Table,
+    /// An ordered table of keys and values.
+    Ordered,
     /// A table about the database, such as `tidalite_series`.
     System,
 }
@@ -251,10 +258,9 @@ impl Connection {
                 .in_transaction(|own, txn| own.change(statement, txn))
                 .map(Some),
             Statement::Copy(_) => Err(Error::new(ErrorKind::Syntax, "not supported: COPY")),
-            Statement::Define(statement) => Err(Error::new(
-                ErrorKind::Syntax,
-                format!("not supported: {statement}"),
-            )),
+            Statement::Define(statement) => {
+                self.in_transaction(|own, txn| own.define(*statement, txn))
+            }
             Statement::Begin { read_only, version } => {
                 if self.is_in_transaction() {
                     let problem =
@@ -262,7 +268,9 @@ impl Connection {
                     return Err(Error::new(ErrorKind::Transaction, problem));
                 }
                 self.session = match (read_only, version) {
-                    (false, _) => Session::Writing(Box::new(Transaction::begin(&self.database)?)),
+                    (false, _) => {
+                        Session::Writing(Box::new(Transaction::begin(&self.database, false)?))
+                    }
                     (true, None) => Session::Reading(self.database.begin_read()?.into()),
                     (true, Some(version)) => Session::Reading(self.version(&version)?),
                 };
@@ -311,7 +319,7 @@ impl Connection {
                 Err(reads_only())
             }
             Session::Auto => {
-                let mut txn = Transaction::begin(&self.database)?;
+                let mut txn = Transaction::begin(&self.database, true)?;
                 let done = work(self, &mut txn)?;
                 txn.commit(self.durability)?;
                 Ok(done)
@@ -320,24 +328,80 @@ impl Connection {
     }
 
     /// Runs INSERT, UPDATE or DELETE; returns the number of rows.
-    fn change(&mut self, statement: Parsed, txn: &mut Transaction) -> Result<u64> {
+    fn change(&mut self, mut statement: Parsed, txn: &mut Transaction) -> Result<u64> {
         let state = match write::reads_rows(&statement) {
             true => txn.state()?,
             false => txn.definitions()?,
         };
-        let tables = Tables::new(self.names_of(&state));
+        let changed = write::changed_table(&statement)?;
+        let on_conflict = write::take_conflict(&mut statement)?;
+        let assigned = write::assigned_columns(&statement)?;
+        let tables = Tables {
+            changed,
+            ..Tables::new(self.names_of(&state))
+        };
         let running = tables.slot.run(state);
         self.planner.begin(&tables);
-        let planner = &self.planner;
-        let plan = runtime()?.block_on(planner.change(statement))?;
+        let plan = runtime()?.block_on(self.planner.change(statement))?;
         let provider = source_as_provider(&plan.target)?;
-        let Some(table) = provider.downcast_ref::<SeriesTable>() else {
+        if let Some(table) = provider.downcast_ref::<SeriesTable>() {
+            if on_conflict.is_some_and(|clause| !clause.is_none()) {
+                let problem = "not supported: ON CONFLICT for series; each keeps or replaces rows of one time by its merge policy";
+                return Err(Error::new(ErrorKind::Syntax, problem));
+            }
+            let layout = Arc::clone(&table.layout);
+            return self.change_series(&layout, &plan, (tables, running), txn);
+        }
+        let Some(table) = provider.downcast_ref::<RelationTable>() else {
             let problem = format!("{} cannot be changed with SQL", plan.table_name);
             return Err(Error::new(ErrorKind::Plan, problem));
         };
-        let layout = &table.layout;
+        let (name, relation) = (&table.name, &table.relation);
         match plan.op {
-            WriteOp::Insert(InsertOp::Append) => {
+            WriteOp::Insert(_) => {
+                let clause = on_conflict.unwrap_or_else(Clause::none);
+                let clause = clause.plan(name, relation, self.planner.session())?;
+                let rows = self.rows_of(&plan.input, tables, running)?;
+                txn.change_atomically(|txn| {
+                    let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
+                    rows.map(insert).sum()
+                })
+            }
+            WriteOp::Delete => {
+                let key = datafusion::logical_expr::col(KEY);
+                let keys = LogicalPlanBuilder::from(plan.input.as_ref().clone());
+                let keys = keys.project([key])?.build()?;
+                let rows = self.rows_of(&keys, tables, running)?;
+                txn.change_atomically(|txn| {
+                    let delete = |batch| write::relation::delete(txn, name, &batch?);
+                    rows.map(delete).sum()
+                })
+            }
+            WriteOp::Update => {
+                let mut rows = self.rows_of(&plan.input, tables, running)?;
+                let mut update = Update::new(name, relation, &assigned);
+                txn.change_atomically(|txn| {
+                    rows.try_for_each(|batch| update.update(txn, &batch?))?;
+                    update.finish(txn)
+                })
+            }
+            _ => Err(Error::new(
+                ErrorKind::Syntax,
+                format!("not supported: {}", plan.op),
+            )),
+        }
+    }
+
+    /// Runs INSERT or DELETE on series.
+    fn change_series(
+        &self,
+        layout: &Arc<Layout>,
+        plan: &DmlStatement,
+        (tables, running): (Tables, Running),
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        match plan.op {
+            WriteOp::Insert(_) => {
                 let rows = self.rows_of(&plan.input, tables, running)?;
                 let mut insert = SeriesInsert::new(layout);
                 let mut inserted = 0;
@@ -348,7 +412,7 @@ impl Connection {
                 Ok(inserted)
             }
             WriteOp::Delete => {
-                let session = planner.session();
+                let session = self.planner.session();
                 let input = session.optimize(&plan.input)?;
                 match write::delete::wanted(layout, &input, session)? {
                     None => Ok(0),
@@ -363,6 +427,37 @@ impl Connection {
                 ),
             )),
         }
+    }
+
+    /// Runs CREATE, ALTER or DROP; returns the number of rows of CREATE TABLE ... AS.
+    fn define(&mut self, statement: ast::Statement, txn: &mut Transaction) -> Result<Option<u64>> {
+        let state = txn.state()?;
+        let tables = Tables::new(self.names_of(&state));
+        let running = tables.slot.run(state);
+        self.planner.begin(&tables);
+        let plan = Definition::plan(statement, &tables, &self.planner);
+        let plan = runtime()?.block_on(plan)?;
+        let Definition::Create {
+            name,
+            rows: Some(rows),
+            ..
+        } = &plan
+        else {
+            drop(running);
+            txn.define_atomically(|txn| plan.apply(txn))?;
+            return Ok(None);
+        };
+        let rows = self.rows_of(rows, tables, running)?;
+        let clause = OnConflict {
+            target: None,
+            action: Action::Fail,
+        };
+        let inserted = txn.define_atomically(|txn| {
+            plan.apply(txn)?;
+            let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
+            rows.map(insert).sum()
+        })?;
+        Ok(Some(inserted))
     }
 
     /// Runs the input of a change.
@@ -420,8 +515,11 @@ impl Connection {
 impl Tables {
     /// The tables with these names, in a slot that is still empty.
     fn new(names: Arc<Names>) -> Self {
-        let slot = Slot::default();
-        Self { names, slot }
+        Self {
+            names,
+            slot: Slot::default(),
+            changed: None,
+        }
     }
 
     /// All tables, in order of name.
@@ -437,6 +535,9 @@ impl Tables {
             .map(|metric| name(metric, TableKind::Metric))
             .collect();
         for table in OrderedTable::names(&snapshot)? {
+            tables.push(name(&table, TableKind::Ordered));
+        }
+        for table in RelationTable::names(&snapshot)? {
             tables.push(name(&table, TableKind::Table));
         }
         tables.push(name(crate::catalog::series::SERIES, TableKind::System));

@@ -11,6 +11,7 @@ mod options;
 mod ordered;
 mod pieces;
 mod plans;
+mod relational;
 mod rows;
 mod session;
 mod slot;

@@ -2,7 +2,7 @@
 
 use tidalite::Durability;
 
-/// Options of a [`Connection`].
+/// Options of a [`Connection`](crate::Connection).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectionOptions {

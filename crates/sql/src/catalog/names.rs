@@ -70,6 +70,13 @@ impl Names {
         Ok(schemas.map(|(schema, _)| schema).collect())
     }
 
+    /// Whether a metric or a wide table has exactly this name.
+    pub(crate) fn has(&self, snapshot: &AnyRead, name: &str) -> Result<bool> {
+        let metrics = self.metrics(snapshot)?;
+        let found = metrics.binary_search_by(|metric| metric.as_str().cmp(name));
+        Ok(found.is_ok() || self.wide_tables(snapshot)?.contains(name))
+    }
+
     /// Finds the table of a name: exactly this name, or the only one that differs in case alone.
     pub(crate) fn find(&self, snapshot: &AnyRead, name: &str) -> Result<Option<Named>> {
         let metrics = self.metrics(snapshot)?;

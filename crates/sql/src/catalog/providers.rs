@@ -8,6 +8,7 @@ use crate::catalog::series::{self, SeriesList};
 use crate::error::{Error, ErrorKind};
 use crate::metric::table::SeriesTable;
 use crate::ordered::table::OrderedTable;
+use crate::relational::table::{Purpose, RelationTable};
 use crate::slot::Slot;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
@@ -25,29 +26,54 @@ pub(crate) const PUBLIC: &str = "public";
 pub(crate) struct Tables {
     pub(crate) names: Arc<Names>,
     pub(crate) slot: Slot,
+    /// The table that the statement changes, if it changes one.
+    pub(crate) changed: Option<(Arc<str>, Purpose)>,
 }
 
 impl Tables {
     /// The table with this full name.
     pub(crate) fn table(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
-        let ordered = OrderedTable::find(name, &self.slot)?;
-        if let Some(layout) = self.names.layout(&self.slot.snapshot()?, name)? {
-            if ordered.is_some() {
+        let changed = self.changed.as_ref().filter(|(own, _)| **own == *name);
+        let purpose = changed.map_or(Purpose::Read, |(_, purpose)| *purpose);
+        let table: Option<Arc<dyn TableProvider>> =
+            match RelationTable::find(name, &self.slot, purpose)? {
+                Some(relation) => Some(Arc::new(relation)),
+                None => match OrderedTable::find(name, &self.slot)? {
+                    Some(ordered) => Some(Arc::new(ordered)),
+                    None => None,
+                },
+            };
+        let snapshot = self.slot.snapshot()?;
+        if let Some(layout) = self.names.layout(&snapshot, name)?
+            && (table.is_none() || self.names.has(&snapshot, name)?)
+        {
+            if table.is_some() {
                 let problem = format!(
-                    "{name} is the name of a metric and of an ordered table; give one of them another name"
+                    "{name} is the name of a metric and of a table; give one of them another name"
                 );
                 return Err(Error::new(ErrorKind::Plan, problem));
             }
             let slot = self.slot.clone();
             return Ok(Some(Arc::new(SeriesTable { layout, slot })));
         }
-        if let Some(table) = ordered {
-            return Ok(Some(Arc::new(table)));
+        if table.is_some() {
+            return Ok(table);
         }
         if name == series::SERIES {
             return Ok(Some(Arc::new(SeriesList::new(self.slot.clone()))));
         }
         Ok(None)
+    }
+}
+
+impl Tables {
+    /// Whether a table, a metric or anything else of the database has this name.
+    pub(crate) fn exists(&self, name: &str) -> crate::Result<bool> {
+        let snapshot = self.slot.snapshot()?;
+        Ok(name == series::SERIES
+            || snapshot.table_types(name)?.is_some()
+            || snapshot.is_set_table(name)?.is_some()
+            || self.names.has(&snapshot, name)?)
     }
 }
 
@@ -149,6 +175,7 @@ impl Schema {
         if self.prefix.is_empty() {
             tables.push(series::SERIES.to_owned());
             tables.extend(OrderedTable::names(&snapshot)?);
+            tables.extend(RelationTable::names(&snapshot)?);
         }
         Ok(tables)
     }

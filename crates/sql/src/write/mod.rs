@@ -5,16 +5,27 @@
 //! words         arrays of Arrow as words of series
 //! series        batches of rows into series
 //! delete        the rows of series that DELETE removes
+//! conflict      ON CONFLICT
+//! relation      INSERT, UPDATE and DELETE of rows of relations
+//! define        CREATE, ALTER and DROP
 //! ```
 
+pub(crate) mod conflict;
+pub(crate) mod define;
 pub(crate) mod delete;
+pub(crate) mod relation;
 pub(crate) mod series;
 pub(crate) mod transaction;
 mod words;
 
+use crate::error::Result;
+use crate::relational::table::Purpose;
+use crate::write::conflict::{Clause, column_of};
+use crate::write::define::full_name;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, visit_relations};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Whether a change reads rows of tables: everything but INSERT with constant rows.
 pub(crate) fn reads_rows(statement: &Statement) -> bool {
@@ -26,4 +37,55 @@ pub(crate) fn reads_rows(statement: &Statement) -> bool {
     };
     let relation = |_: &ast::ObjectName| ControlFlow::Break(());
     visit_relations(&insert.source, relation).is_break()
+}
+
+/// The table that a statement changes, and how; `None` if it is not named simply, which the planner refuses.
+pub(crate) fn changed_table(statement: &Statement) -> Result<Option<(Arc<str>, Purpose)>> {
+    let Statement::Statement(statement) = statement else {
+        return Ok(None);
+    };
+    let table = match &**statement {
+        ast::Statement::Insert(insert) => {
+            let ast::TableObject::TableName(name) = &insert.table else {
+                return Ok(None);
+            };
+            return Ok(Some((full_name(name)?.into(), Purpose::Insert)));
+        }
+        ast::Statement::Update(update) => Some(&update.table),
+        ast::Statement::Delete(delete) => {
+            let (ast::FromTable::WithFromKeyword(tables)
+            | ast::FromTable::WithoutKeyword(tables)) = &delete.from;
+            tables.first()
+        }
+        _ => None,
+    };
+    match table.map(|table| &table.relation) {
+        Some(ast::TableFactor::Table { name, .. }) => {
+            Ok(Some((full_name(name)?.into(), Purpose::Change)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Takes ON CONFLICT out of an INSERT.
+pub(crate) fn take_conflict(statement: &mut Statement) -> Result<Option<Clause>> {
+    if let Statement::Statement(statement) = statement
+        && let ast::Statement::Insert(insert) = &mut **statement
+    {
+        return Clause::take(insert).map(Some);
+    }
+    Ok(None)
+}
+
+/// The columns that an UPDATE assigns values to.
+pub(crate) fn assigned_columns(statement: &Statement) -> Result<Vec<String>> {
+    if let Statement::Statement(statement) = statement
+        && let ast::Statement::Update(update) = &**statement
+    {
+        let assignments = update.assignments.iter();
+        return assignments
+            .map(|assignment| column_of(&assignment.target))
+            .collect();
+    }
+    Ok(Vec::new())
 }

@@ -16,10 +16,12 @@ pub(crate) struct Transaction {
     base: AnyRead,
     reader: Option<AnyRead>,
     has_changed: bool,
-    /// Whether tables or series were created, changed or dropped.
+    /// Whether tables were created, changed or dropped.
     has_defined: bool,
     savepoints: Vec<Named>,
     has_failed: bool,
+    /// Whether this is the transaction of a single statement.
+    is_single: bool,
 }
 
 /// A savepoint with the name that SQL gives it.
@@ -31,7 +33,7 @@ struct Named {
 
 impl Transaction {
     /// Begins a transaction; waits until other writers have ended theirs.
-    pub(crate) fn begin(database: &Database) -> Result<Self> {
+    pub(crate) fn begin(database: &Database, is_single: bool) -> Result<Self> {
         let txn = database.begin_write()?;
         let base = database.begin_read()?.into();
         Ok(Self {
@@ -42,6 +44,7 @@ impl Transaction {
             has_defined: false,
             savepoints: Vec::new(),
             has_failed: false,
+            is_single,
         })
     }
 
@@ -59,7 +62,7 @@ impl Transaction {
         Ok(reader)
     }
 
-    /// A state with the present tables and series, but maybe not with the present rows.
+    /// A state with the present tables and their columns, but maybe not with the present series and rows.
     pub(crate) fn definitions(&mut self) -> Result<AnyRead> {
         if self.has_defined {
             return self.state();
@@ -83,13 +86,31 @@ impl Transaction {
         Ok(done)
     }
 
-    /// Changes tables or series, and maybe rows.
-    pub(crate) fn define<T>(
+    /// Changes rows; an error undoes the whole change, and the transaction continues.
+    pub(crate) fn change_atomically<T>(
+        &mut self,
+        change: impl FnOnce(&mut WriteTxn) -> Result<T>,
+    ) -> Result<T> {
+        self.expect_usable()?;
+        if self.is_single {
+            return self.change(change);
+        }
+        let savepoint = self.txn.savepoint()?;
+        let done = self.change(change);
+        if done.is_err() {
+            self.txn.rollback_to(&savepoint)?;
+            self.has_failed = false;
+        }
+        done
+    }
+
+    /// Changes tables, as `change_atomically` does.
+    pub(crate) fn define_atomically<T>(
         &mut self,
         change: impl FnOnce(&mut WriteTxn) -> Result<T>,
     ) -> Result<T> {
         self.has_defined = true;
-        self.change(change)
+        self.change_atomically(change)
     }
 
     pub(crate) fn expect_usable(&self) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Arrays of Arrow as words of series.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::relational::types::guid;
 use crate::types::column_type;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int64Array, UInt64Array,
@@ -136,18 +137,4 @@ fn no_null(column: &Column) -> Error {
 fn problem(column: &Column, problem: impl std::fmt::Display) -> Error {
     let problem = format!("column {}: {problem}", column.name);
     Error::new(ErrorKind::Execution, problem)
-}
-
-/// The bytes of a GUID as text, with or without hyphens and braces.
-fn guid(text: &str) -> Option<[u8; 16]> {
-    let digits: String = text
-        .trim_matches(['{', '}'])
-        .chars()
-        .filter(|c| *c != '-')
-        .collect();
-    if digits.len() != 32 || digits.starts_with('+') {
-        return None;
-    }
-    let value = u128::from_str_radix(&digits, 16).ok()?;
-    Some(value.to_be_bytes())
 }

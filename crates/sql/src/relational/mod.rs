@@ -1,0 +1,17 @@
+//! Relations as tables of SQL.
+//!
+//! ```text
+//! types    types of columns and cells, and those of Arrow
+//! columns  rows as arrays
+//! rows     arrays as rows
+//! range    conditions on a key as ranges of it
+//! table    the table, as the planner sees it
+//! scan     the scan as a node of a plan
+//! ```
+
+pub(crate) mod columns;
+pub(crate) mod range;
+pub(crate) mod rows;
+pub(crate) mod scan;
+pub(crate) mod table;
+pub(crate) mod types;

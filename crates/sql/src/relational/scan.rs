@@ -1,0 +1,298 @@
+//! The scan of a relation as a node of a plan.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::leaf::leaf_methods;
+use crate::relational::columns::ColumnBuilder;
+use crate::relational::range::Ranges;
+use crate::relational::table::RelationTable;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::SortOptions;
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::stats::Precision;
+use datafusion::common::{Result as PlanResult, Statistics};
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+use datafusion::physical_plan::stream::{
+    RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter,
+};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
+use std::fmt;
+use std::sync::Arc;
+use tidalite::AnyRead;
+use tidalite::relation::{Relation, RowKey, Rows};
+
+/// Number of rows from which a scan is divided among threads.
+const ROWS_PER_THREAD: u64 = 32 << 10;
+
+/// Batches that wait for the operators above.
+const BATCHES_AHEAD: usize = 2;
+
+/// Reads ranges of rows.
+#[derive(Clone, Debug)]
+pub(crate) struct RelationScan {
+    table: RelationTable,
+    ranges: Ranges,
+    /// The first keys of the partitions after the first one.
+    cuts: Vec<RowKey>,
+    /// Number of rows in the ranges.
+    rows: u64,
+    projection: Vec<usize>,
+    limit: Option<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl RelationScan {
+    pub(crate) fn new(
+        table: &RelationTable,
+        ranges: Ranges,
+        projection: Vec<usize>,
+        threads: usize,
+    ) -> Result<Self> {
+        let snapshot = table.slot.snapshot()?;
+        let relation = relation(&snapshot, &table.name)?;
+        let mut rows = 0;
+        for range in &ranges.ranges {
+            rows += match &ranges.index {
+                None => relation.count_in(range.clone())?,
+                Some(index) => relation.count_by(index, range.clone())?,
+            };
+        }
+        let cuts = match (&ranges.index, &ranges.ranges[..]) {
+            (None, [range]) => {
+                let parts = (rows / ROWS_PER_THREAD).clamp(1, threads.max(1) as u64);
+                match parts {
+                    1 => Vec::new(),
+                    parts => relation.split(range.clone(), parts as usize)?,
+                }
+            }
+            _ => Vec::new(),
+        };
+        let schema = Arc::new(table.schema().project(&projection)?);
+        let equal = order(table, &ranges, &projection, &schema);
+        let properties = PlanProperties::new(
+            equal,
+            Partitioning::UnknownPartitioning(cuts.len() + 1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Self {
+            table: table.clone(),
+            ranges,
+            cuts,
+            rows,
+            projection,
+            limit: None,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    fn schema_ref(&self) -> SchemaRef {
+        Arc::clone(self.properties.equivalence_properties().schema())
+    }
+
+    /// Reads a partition; `emit` returns false if no more rows are needed.
+    fn read(
+        &self,
+        partition: usize,
+        batch_rows: usize,
+        emit: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<()> {
+        let snapshot = self.table.slot.snapshot()?;
+        let relation = relation(&snapshot, &self.table.name)?;
+        let mut builder = BatchBuilder::new(self);
+        let mut left = self.limit.unwrap_or(usize::MAX);
+        for range in &self.ranges.ranges {
+            let range = range.clone();
+            let mut rows: Rows<'_> = match &self.ranges.index {
+                Some(index) => relation.rows_by(index, range)?,
+                None if self.cuts.is_empty() => relation.rows(range)?,
+                None => {
+                    let from = partition.checked_sub(1).map(|cut| &self.cuts[cut]);
+                    relation.rows_between(range, from, self.cuts.get(partition))?
+                }
+            };
+            while left > 0
+                && let Some(row) = rows.next()?
+            {
+                builder.append(&row)?;
+                left -= 1;
+                if builder.rows == batch_rows && !emit(builder.finish()?) {
+                    return Ok(());
+                }
+            }
+        }
+        if builder.rows > 0 {
+            emit(builder.finish()?);
+        }
+        Ok(())
+    }
+}
+
+/// The relation of a scan, which exists in every state with the same schemas.
+fn relation<'s>(snapshot: &'s AnyRead, name: &str) -> Result<Relation<'s>> {
+    let gone = || Error::new(ErrorKind::Plan, format!("table {name} is gone"));
+    snapshot.relation(name)?.ok_or_else(gone)
+}
+
+/// The order of the rows of a scan: that of the primary key.
+fn order(
+    table: &RelationTable,
+    ranges: &Ranges,
+    projection: &[usize],
+    schema: &SchemaRef,
+) -> EquivalenceProperties {
+    let mut equal = EquivalenceProperties::new(Arc::clone(schema));
+    if ranges.index.is_some() || ranges.ranges.len() != 1 {
+        return equal;
+    }
+    let ascending = SortOptions {
+        descending: false,
+        nulls_first: false,
+    };
+    let mut keys = Vec::new();
+    for column in &table.relation.primary_key {
+        let place = table.relation.position(column);
+        let place = place.and_then(|place| projection.iter().position(|&own| own == place));
+        let Some(place) = place else { break };
+        let column = Arc::new(Column::new(column, place));
+        keys.push(PhysicalSortExpr::new(column, ascending));
+    }
+    if !keys.is_empty() {
+        equal.add_ordering(keys);
+    }
+    equal
+}
+
+/// Builds batches of rows.
+struct BatchBuilder {
+    columns: Vec<(Option<usize>, ColumnBuilder)>,
+    schema: SchemaRef,
+    rows: usize,
+}
+
+impl BatchBuilder {
+    fn new(scan: &RelationScan) -> Self {
+        let columns = &scan.table.relation.columns;
+        let builder = |&column: &usize| match columns.get(column) {
+            Some(own) => (Some(column), ColumnBuilder::new(own.kind)),
+            None => (None, ColumnBuilder::keys()),
+        };
+        Self {
+            columns: scan.projection.iter().map(builder).collect(),
+            schema: scan.schema_ref(),
+            rows: 0,
+        }
+    }
+
+    fn append(&mut self, row: &tidalite::relation::RowRef<'_>) -> Result<()> {
+        for (column, builder) in &mut self.columns {
+            match *column {
+                Some(column) => builder.append(row, column)?,
+                None => builder.append_key(row),
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<RecordBatch> {
+        let columns = self.columns.iter_mut();
+        let columns = columns.map(|(_, builder)| builder.finish());
+        let options =
+            RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        Ok(RecordBatch::try_new_with_options(
+            Arc::clone(&self.schema),
+            columns.collect::<Result<_>>()?,
+            &options,
+        )?)
+    }
+}
+
+impl DisplayAs for RelationScan {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RelationScan: {}", self.table.name)?;
+        match &self.ranges.index {
+            Some(index) => write!(f, ", index={index}")?,
+            None if self.ranges != Ranges::all() => f.write_str(", primary key")?,
+            None => {}
+        }
+        match &self.ranges.ranges[..] {
+            [_] if self.ranges.is_unique => f.write_str(", one row")?,
+            [_] => {}
+            ranges => write!(f, ", ranges={}", ranges.len())?,
+        }
+        match self.limit {
+            Some(limit) => write!(f, ", limit={limit}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for RelationScan {
+    leaf_methods!("RelationScan");
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        let counter: Count = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let batch_rows = context.session_config().batch_size();
+        let (scan, schema) = (self.clone(), self.schema_ref());
+        if self.ranges.is_unique && self.ranges.ranges.len() <= batch_rows {
+            // A few rows are read at once, without another thread.
+            let batch = futures::stream::once(async move {
+                let mut found = None;
+                scan.read(partition, batch_rows, &mut |batch| {
+                    found = Some(batch);
+                    true
+                })?;
+                let empty = || RecordBatch::new_empty(scan.schema_ref());
+                let batch = found.unwrap_or_else(empty);
+                counter.add(batch.num_rows());
+                Ok(batch)
+            });
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batch)));
+        }
+        let mut builder = RecordBatchReceiverStreamBuilder::new(schema, BATCHES_AHEAD);
+        let sender = builder.tx();
+        builder.spawn_blocking(move || {
+            let mut send = |batch: RecordBatch| {
+                counter.add(batch.num_rows());
+                sender.blocking_send(Ok(batch)).is_ok()
+            };
+            scan.read(partition, batch_rows, &mut send)
+                .map_err(DataFusionError::from)
+        });
+        Ok(builder.build())
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> PlanResult<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema_ref());
+        if partition.is_none() || self.cuts.is_empty() {
+            let rows = self
+                .limit
+                .map_or(self.rows, |limit| self.rows.min(limit as u64));
+            statistics.num_rows = Precision::Exact(rows as usize);
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        let scan = self.clone();
+        Some(Arc::new(Self { limit, ..scan }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+}

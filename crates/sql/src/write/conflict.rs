@@ -1,0 +1,245 @@
+//! The clause ON CONFLICT of INSERT, and its shorter forms: INSERT OR IGNORE, INSERT OR REPLACE, REPLACE INTO.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::relational::columns::ColumnBuilder;
+use crate::relational::rows::Rows;
+use crate::relational::types;
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
+use datafusion::common::DFSchema;
+use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::ExprSchemable;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::sql::sqlparser::ast::{
+    self, Assignment, AssignmentTarget, ConflictTarget, Expr, ExprWithAlias, Ident,
+    OnConflictAction, OnInsert, SqliteOnConflict, visit_expressions_mut,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tidalite::relation::{Cell, Column, Schema};
+
+/// The name of the row that could not be inserted.
+const EXCLUDED: &str = "excluded";
+
+/// A row that cannot be inserted because of its key.
+pub(crate) struct OnConflict {
+    /// The columns of the key that the clause is for; `None` for all keys.
+    pub(crate) target: Option<Vec<String>>,
+    pub(crate) action: Action,
+}
+
+pub(crate) enum Action {
+    /// The statement fails.
+    Fail,
+    /// The row is left out.
+    Nothing,
+    /// The rows with these keys are removed.
+    Replace,
+    /// The row with this key is updated.
+    Update(Box<DoUpdate>),
+}
+
+/// The clause as it is written.
+pub(crate) struct Clause {
+    target: Option<Vec<String>>,
+    action: Written,
+}
+
+enum Written {
+    Fail,
+    Nothing,
+    Replace,
+    Update(Vec<Assignment>, Option<Expr>),
+}
+
+impl Clause {
+    /// No clause.
+    pub(crate) fn none() -> Self {
+        Self {
+            target: None,
+            action: Written::Fail,
+        }
+    }
+
+    /// Takes the clause out of a statement, which the planner does not know.
+    pub(crate) fn take(insert: &mut ast::Insert) -> Result<Self> {
+        let not_supported = |text: &dyn std::fmt::Display| {
+            Err(Error::new(
+                ErrorKind::Syntax,
+                format!("not supported: {text}"),
+            ))
+        };
+        let mut clause = Self::none();
+        if std::mem::take(&mut insert.replace_into) {
+            clause.action = Written::Replace;
+        }
+        if std::mem::take(&mut insert.ignore) {
+            clause.action = Written::Nothing;
+        }
+        match insert.or.take() {
+            None | Some(SqliteOnConflict::Abort) => {}
+            Some(SqliteOnConflict::Replace) => clause.action = Written::Replace,
+            Some(SqliteOnConflict::Ignore) => clause.action = Written::Nothing,
+            Some(other) => return not_supported(&format_args!("INSERT {other}")),
+        }
+        let on = match insert.on.take() {
+            None => return Ok(clause),
+            Some(OnInsert::OnConflict(on)) => on,
+            Some(other) => return not_supported(&other),
+        };
+        clause.target = match on.conflict_target {
+            None => None,
+            Some(ConflictTarget::Columns(columns)) => {
+                Some(columns.into_iter().map(|column| column.value).collect())
+            }
+            Some(target @ ConflictTarget::OnConstraint(_)) => return not_supported(&target),
+        };
+        clause.action = match on.action {
+            OnConflictAction::DoNothing => Written::Nothing,
+            OnConflictAction::DoUpdate(update) => {
+                Written::Update(update.assignments, update.selection)
+            }
+        };
+        Ok(clause)
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.action, Written::Fail)
+    }
+
+    /// Plans the clause for a relation.
+    pub(crate) fn plan(
+        self,
+        name: &str,
+        schema: &Schema,
+        session: &SessionState,
+    ) -> Result<OnConflict> {
+        let action = match self.action {
+            Written::Fail => Action::Fail,
+            Written::Nothing => Action::Nothing,
+            Written::Replace => Action::Replace,
+            Written::Update(assignments, selection) => {
+                let update = DoUpdate::plan(name, schema, (assignments, selection), session)?;
+                Action::Update(Box::new(update))
+            }
+        };
+        let planned = OnConflict {
+            target: self.target,
+            action,
+        };
+        planned.check(schema)?;
+        Ok(planned)
+    }
+}
+
+/// New values for a row whose key is taken, from the row and from the one that could not be inserted.
+pub(crate) struct DoUpdate {
+    columns: Vec<Column>,
+    /// The columns of both rows.
+    schema: Arc<ArrowSchema>,
+    /// The columns that get new values.
+    assignments: Vec<(usize, Arc<dyn PhysicalExpr>)>,
+    condition: Option<Arc<dyn PhysicalExpr>>,
+}
+
+impl DoUpdate {
+    fn plan(
+        name: &str,
+        relation: &Schema,
+        (assignments, selection): (Vec<Assignment>, Option<Expr>),
+        session: &SessionState,
+    ) -> Result<Self> {
+        let own = types::schema(relation);
+        let of = |qualifier: &str| {
+            let qualifier = datafusion::common::TableReference::bare(qualifier);
+            DFSchema::try_from_qualified_schema(qualifier, &own)
+        };
+        let both = of(name)?.join(&of(EXCLUDED)?)?;
+        let plan = |mut expr: Expr, ty: &DataType| -> Result<Arc<dyn PhysicalExpr>> {
+            qualify(&mut expr, name);
+            let expr = ExprWithAlias { expr, alias: None };
+            let expr = session.create_logical_expr_from_sql_expr(expr, &both)?;
+            let expr = expr.cast_to(ty, &both)?;
+            Ok(session.create_physical_expr(expr, &both)?)
+        };
+        let mut planned = Vec::new();
+        for assignment in assignments {
+            let column = column_of(&assignment.target)?;
+            let Some(at) = relation.position(&column) else {
+                let problem = format!("table {name} has no column {column}");
+                return Err(Error::new(ErrorKind::Plan, problem));
+            };
+            let ty = types::data_type(relation.columns[at].kind);
+            planned.push((at, plan(assignment.value, &ty)?));
+        }
+        let twice: Vec<Arc<Field>> = own.fields().iter().chain(own.fields()).cloned().collect();
+        Ok(Self {
+            columns: relation.columns.clone(),
+            schema: Arc::new(ArrowSchema::new(twice)),
+            assignments: planned,
+            condition: selection
+                .map(|condition| plan(condition, &DataType::Boolean))
+                .transpose()?,
+        })
+    }
+
+    /// The new cells of a row; `None` if the condition does not hold.
+    pub(crate) fn apply(
+        &self,
+        mut found: Vec<Cell>,
+        excluded: &[Cell],
+    ) -> Result<Option<Vec<Cell>>> {
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(2 * self.columns.len());
+        for row in [&found[..], excluded] {
+            for (column, cell) in self.columns.iter().zip(row) {
+                let mut builder = ColumnBuilder::new(column.kind);
+                builder.append_cell(cell.as_ref());
+                arrays.push(builder.finish()?);
+            }
+        }
+        // A null of the new row in a column without nulls is found when the row is stored.
+        let fields = self.schema.fields().iter();
+        let fields: Vec<Field> = fields
+            .map(|field| field.as_ref().clone().with_nullable(true))
+            .collect();
+        let batch = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), arrays)?;
+        if let Some(condition) = &self.condition {
+            let holds = condition.evaluate(&batch)?.into_array(1)?;
+            let holds = holds.as_any().downcast_ref::<BooleanArray>();
+            if !holds.is_some_and(|holds| holds.is_valid(0) && holds.value(0)) {
+                return Ok(None);
+            }
+        }
+        for (column, expr) in &self.assignments {
+            let value = expr.evaluate(&batch)?.into_array(1)?;
+            let own = std::slice::from_ref(&self.columns[*column]);
+            let mut cells = Rows::new(own, &[value])?.row(0)?;
+            found[*column] = cells.swap_remove(0);
+        }
+        Ok(Some(found))
+    }
+}
+
+/// The column to which a value is assigned.
+pub(crate) fn column_of(target: &AssignmentTarget) -> Result<String> {
+    if let AssignmentTarget::ColumnName(name) = target
+        && let Some(part) = name.0.last()
+        && let Some(ident) = part.as_ident()
+    {
+        return Ok(ident.value.clone());
+    }
+    let problem = format!("not supported: a value for {target}");
+    Err(Error::new(ErrorKind::Syntax, problem))
+}
+
+/// Gives columns without a table the name of the table.
+fn qualify(expr: &mut Expr, table: &str) {
+    let visited: ControlFlow<()> = visit_expressions_mut(expr, |expr| {
+        if let Expr::Identifier(column) = expr {
+            *expr = Expr::CompoundIdentifier(vec![Ident::with_quote('"', table), column.clone()]);
+        }
+        ControlFlow::Continue(())
+    });
+    debug_assert!(visited.is_continue(), "the visitor goes to the end");
+}
