@@ -14,7 +14,6 @@ const NAMES: [&str; 13] = [
 const BOOL: u8 = 0;
 const I16: u8 = 1;
 const I32: u8 = 2;
-const I64: u8 = 3;
 const U64: u8 = 4;
 const F32: u8 = 5;
 const F64: u8 = 6;

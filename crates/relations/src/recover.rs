@@ -81,12 +81,11 @@ pub fn recover_relation<W: PageWrite>(
     Ok(Some(done))
 }
 
+/// Works on rows from a key on.
+type Step<'f, W> = dyn FnMut(&mut Tree, &mut W, &[u8]) -> Result<Next> + 'f;
+
 /// Calls `step` with the key from which on to work, until it returns no other.
-fn walk<W>(
-    root: &mut Tree,
-    w: &mut W,
-    step: &mut dyn FnMut(&mut Tree, &mut W, &[u8]) -> Result<Next>,
-) -> Result<()> {
+fn walk<W>(root: &mut Tree, w: &mut W, step: &mut Step<'_, W>) -> Result<()> {
     let mut from = Some(Vec::new());
     while let Some(start) = from {
         from = step(root, w, &start)?;

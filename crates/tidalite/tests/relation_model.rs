@@ -681,7 +681,6 @@ fn some_changes(rng: &mut Rng, tx: &mut WriteTxn, model: &mut Model) {
 }
 
 fn run(seed: u64) -> Work {
-    println!("seed {seed}");
     let rng = &mut Rng::new(seed);
     let storage = Arc::new(MemoryStorage::new());
     let page_size = *rng.pick(&[512, 1024, 4096]);
@@ -738,7 +737,13 @@ fn random_work_agrees_with_a_model() {
         Err(_) => (0..150).collect(),
     };
     let count = seeds.len() as u64;
-    let all: Vec<Work> = seeds.into_iter().map(run).collect();
+    let seeds = seeds.into_iter();
+    let all: Vec<Work> = seeds
+        .map(|seed| {
+            println!("seed {seed}");
+            run(seed)
+        })
+        .collect();
     let total = |of: fn(&Work) -> u64| all.iter().map(of).sum::<u64>();
     let totals = [
         total(|work| work.inserted),
