@@ -6,8 +6,10 @@ use crate::error::Result;
 use crate::parts::end;
 use crate::relation_cells::{Cell, Kind, decode_key, field, key_piece, nullable_field};
 use crate::runs::{broken, plain, require};
+use crate::shown::Bytes;
 use crate::table::{Rows, Value};
 use std::collections::BTreeMap;
+use std::fmt;
 
 const SCHEMA_VERSION: u8 = 1;
 const COLUMNS_MAX: u64 = 1024;
@@ -86,7 +88,8 @@ fn name(fields: &mut Fields<'_>) -> Result<String> {
 impl Schema {
     fn read(bytes: &[u8]) -> Result<Self> {
         let fields = &mut Fields::new(bytes, 0);
-        fields.require(fields.u8()? == SCHEMA_VERSION, "the version of a schema")?;
+        let version = fields.u8()?;
+        fields.require(version == SCHEMA_VERSION, "the version of a schema")?;
         let (mut columns, mut places) = (Vec::new(), Vec::new());
         let mut key = BTreeMap::new();
         for at in 0..below(fields, COLUMNS_MAX + 1, "the number of columns")? {
@@ -318,5 +321,41 @@ impl Relation {
             sequence,
             rows,
         })
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for column in &self.columns {
+            write!(
+                f,
+                "  column {}: {}",
+                Bytes(column.name.as_bytes()),
+                column.kind
+            )?;
+            if column.not_null {
+                f.write_str(", not null")?;
+            }
+            if let Some(default) = &column.default {
+                write!(f, ", default {default}")?;
+            }
+            writeln!(f)?;
+        }
+        writeln!(f, "  key {:?}, sequence {}", self.key, self.sequence)?;
+        for index in &self.indexes {
+            let unique = if index.unique {
+                "unique index"
+            } else {
+                "index"
+            };
+            let name = Bytes(index.name.as_bytes());
+            writeln!(f, "  {unique} {name} {:?}", index.columns)?;
+        }
+        for (hidden, cells) in &self.rows {
+            let hidden = hidden.map(|hidden| hidden.to_string()).into_iter();
+            let cells: Vec<String> = hidden.chain(cells.iter().map(Cell::to_string)).collect();
+            writeln!(f, "  {}", cells.join(" | "))?;
+        }
+        Ok(())
     }
 }

@@ -1,9 +1,7 @@
-//! Types and cells of relations (section 9.15 of docs/format.md), as fields of rows and as pieces of keys; and relations as text
-//! of an export.
+//! Types and cells of relations (section 9.15 of docs/format.md), as fields of rows and as pieces of keys.
 
 use crate::bytes::Fields;
 use crate::error::Result;
-use crate::relation::Relation;
 use crate::runs::{broken, require};
 use crate::shown::Bytes;
 use std::fmt;
@@ -16,7 +14,6 @@ const NAMES: [&str; 13] = [
 const BOOL: u8 = 0;
 const I16: u8 = 1;
 const I32: u8 = 2;
-const I64: u8 = 3;
 const U64: u8 = 4;
 const F32: u8 = 5;
 const F64: u8 = 6;
@@ -302,41 +299,5 @@ impl fmt::Display for Cell {
             Self::Decimal(value) => write!(f, "{value}"),
             Self::Guid(guid) => guid.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
         }
-    }
-}
-
-impl fmt::Display for Relation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for column in &self.columns {
-            write!(
-                f,
-                "  column {}: {}",
-                Bytes(column.name.as_bytes()),
-                column.kind
-            )?;
-            if column.not_null {
-                f.write_str(", not null")?;
-            }
-            if let Some(default) = &column.default {
-                write!(f, ", default {default}")?;
-            }
-            writeln!(f)?;
-        }
-        writeln!(f, "  key {:?}, sequence {}", self.key, self.sequence)?;
-        for index in &self.indexes {
-            let unique = if index.unique {
-                "unique index"
-            } else {
-                "index"
-            };
-            let name = Bytes(index.name.as_bytes());
-            writeln!(f, "  {unique} {name} {:?}", index.columns)?;
-        }
-        for (hidden, cells) in &self.rows {
-            let hidden = hidden.map(|hidden| hidden.to_string()).into_iter();
-            let cells: Vec<String> = hidden.chain(cells.iter().map(Cell::to_string)).collect();
-            writeln!(f, "  {}", cells.join(" | "))?;
-        }
-        Ok(())
     }
 }

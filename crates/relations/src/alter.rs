@@ -21,6 +21,9 @@ const SORTED_BYTES_MAX: usize = 64 << 20;
 #[cfg(test)]
 const SORTED_BYTES_MAX: usize = 1 << 10;
 
+/// The key of an index entry, and the length of the columns in it if no other entry may have the same, or else 0.
+type NewEntry = (Vec<u8>, usize);
+
 impl<W: PageWrite> RelationWriter<'_, W> {
     fn store(&mut self, layout: Layout) -> Result<()> {
         write_layout(self.root, self.w, &layout)?;
@@ -217,14 +220,13 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         Ok(())
     }
 
-    /// The entries of rows from a key on, sorted, each with the length of its columns if they must be unique; and the key of
-    /// the row at which to go on.
+    /// The entries of rows from a key on, sorted, and the key of the row at which to go on.
     fn entries_from(
         &self,
         layout: &Layout,
         index: &StoredIndex,
         from: &[u8],
-    ) -> Result<(Vec<(Vec<u8>, usize)>, Option<Vec<u8>>)> {
+    ) -> Result<(Vec<NewEntry>, Option<Vec<u8>>)> {
         let mut entries = Vec::new();
         let mut bytes = 0;
         let mut next = None;
@@ -249,7 +251,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
                     limit: KEY_BYTES_MAX as u64,
                 }));
             }
-            bytes += entry.len() + size_of::<(Vec<u8>, usize)>();
+            bytes += entry.len() + size_of::<NewEntry>();
             entries.push((entry, columns));
             there = cursor.next()?;
         }
@@ -262,11 +264,11 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         &mut self,
         layout: &Layout,
         index: &StoredIndex,
-        entries: Vec<(Vec<u8>, usize)>,
+        entries: Vec<NewEntry>,
     ) -> Result<()> {
         let key = index_key(index.number);
         let is_same =
-            |one: &(Vec<u8>, usize), other: &[u8]| one.1 > 0 && other.starts_with(&one.0[..one.1]);
+            |one: &NewEntry, other: &[u8]| one.1 > 0 && other.starts_with(&one.0[..one.1]);
         let pairs = entries.windows(2);
         let mut taken = pairs
             .filter(|pair| is_same(&pair[0], &pair[1].0))

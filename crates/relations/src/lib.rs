@@ -67,4 +67,5 @@ pub use schema::{
 };
 pub use write::RelationWriter;
 
-
+#[cfg(test)]
+mod tests;

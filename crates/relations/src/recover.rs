@@ -5,6 +5,7 @@
 //! 3. All indexes are written again. Of rows that conflict in a unique index, the first one is kept: the others are older
 //!    versions that a salvage has found by their pages.
 
+use crate::cell::Cell;
 use crate::layout::Layout;
 use crate::parts::{ROWS, SCHEMA, change, part, read_layout};
 use crate::row_ref::{RowKey, RowRef};
@@ -12,6 +13,12 @@ use crate::write::RelationWriter;
 use std::sync::Arc;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageWrite, Result};
+
+/// The key of a row at which to go on.
+type Next = Option<Vec<u8>>;
+
+/// Keys of rows, and their cells.
+type FoundRows = Vec<(RowKey, Vec<Cell>)>;
 
 /// Rows that are examined before those that cannot stay are removed.
 const STEP_ROWS: usize = 1 << 14;
@@ -57,7 +64,6 @@ pub fn recover_relation<W: PageWrite>(
     if layout.has_hidden_key() {
         set_sequence(root, w)?;
     }
-    // Rows are stored again, one by one, in the order of their keys.
     let layout = Arc::new(layout);
     if !layout.indexes.is_empty() {
         walk(root, w, &mut |root, w, from| {
@@ -75,12 +81,11 @@ pub fn recover_relation<W: PageWrite>(
     Ok(Some(done))
 }
 
+/// Works on rows from a key on.
+type Step<'f, W> = dyn FnMut(&mut Tree, &mut W, &[u8]) -> Result<Next> + 'f;
+
 /// Calls `step` with the key from which on to work, until it returns no other.
-fn walk<W>(
-    root: &mut Tree,
-    w: &mut W,
-    step: &mut dyn FnMut(&mut Tree, &mut W, &[u8]) -> Result<Option<Vec<u8>>>,
-) -> Result<()> {
+fn walk<W>(root: &mut Tree, w: &mut W, step: &mut Step<'_, W>) -> Result<()> {
     let mut from = Some(Vec::new());
     while let Some(start) = from {
         from = step(root, w, &start)?;
@@ -112,7 +117,7 @@ fn refused_from<W: PageWrite>(
     w: &W,
     layout: &Layout,
     from: &[u8],
-) -> Result<(Vec<Vec<u8>>, Option<Vec<u8>>)> {
+) -> Result<(Vec<Vec<u8>>, Next)> {
     let mut refused = Vec::new();
     let mut cursor = part(root, w, &ROWS)?.cursor(w)?;
     let mut there = cursor.seek_ge(from)?;
@@ -146,15 +151,13 @@ fn refused_from<W: PageWrite>(
     Ok((refused, None))
 }
 
-type FoundRows = Vec<(RowKey, Vec<crate::cell::Cell>)>;
-
 /// Rows from a key on, and the key at which to go on.
 fn rows_from<W: PageWrite>(
     root: &Tree,
     w: &W,
     layout: &Layout,
     from: &[u8],
-) -> Result<(FoundRows, Option<Vec<u8>>)> {
+) -> Result<(FoundRows, Next)> {
     let mut rows = Vec::new();
     let mut cursor = part(root, w, &ROWS)?.cursor(w)?;
     let mut there = cursor.seek_ge(from)?;

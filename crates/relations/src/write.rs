@@ -184,7 +184,7 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         let takes_number = kept.is_none() && self.layout.has_hidden_key();
         self.change(&ROWS, &mut |w, table| {
             if takes_number {
-                let number = table.take_sequence(1).ok_or_else(|| used_up())?;
+                let number = table.take_sequence(1).ok_or_else(used_up)?;
                 new.key = number.to_be_bytes().to_vec();
             }
             table.insert(w, &new.key, &new.value)

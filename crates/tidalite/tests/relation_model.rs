@@ -83,6 +83,17 @@ struct Model {
     next: u64,
     /// Number of a name for columns and indexes.
     names: usize,
+    work: Work,
+}
+
+/// What was done, to tell that all of it was reached.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    inserted: u64,
+    updated: u64,
+    removed: u64,
+    refused: u64,
+    altered: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -349,7 +360,10 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
                 assert_eq!(found, known);
             }
             match (relation.insert(&new), refusal) {
-                (Err(error), Some(refusal)) => assert_refused(&error, &refusal),
+                (Err(error), Some(refusal)) => {
+                    assert_refused(&error, &refusal);
+                    model.work.refused += 1;
+                }
                 (Ok(key), None) => {
                     let cells = if model.has_hidden_key() {
                         model.next += 1;
@@ -360,6 +374,7 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
                     assert_eq!(key, row_key(relation, &Key(cells.clone())));
                     let new = model.stored(new);
                     model.rows.insert(Key(cells), new);
+                    model.work.inserted += 1;
                 }
                 (found, known) => panic!("{found:?}, not {known:?}"),
             }
@@ -371,7 +386,10 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
             let key = Key(model.pick(&model.schema.primary_key, &new));
             let refusal = nulls.or_else(|| model.refusal(&new, Some(&key)));
             match (relation.upsert(&new), refusal) {
-                (Err(error), Some(refusal)) => assert_refused(&error, &refusal),
+                (Err(error), Some(refusal)) => {
+                    assert_refused(&error, &refusal);
+                    model.work.refused += 1;
+                }
                 (Ok(was), None) => {
                     let new = model.stored(new);
                     model.rows.remove(&key);
@@ -401,7 +419,10 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
             let stored = row_key(relation, &key);
             let refusal = model.refusal(&new, Some(&key));
             match (relation.update(&stored, &new), refusal) {
-                (Err(error), Some(refusal)) => assert_refused(&error, &refusal),
+                (Err(error), Some(refusal)) => {
+                    assert_refused(&error, &refusal);
+                    model.work.refused += 1;
+                }
                 (Ok(()), None) => {
                     model.rows.remove(&key);
                     let key = match model.has_hidden_key() {
@@ -410,6 +431,7 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
                     };
                     let new = model.stored(new);
                     model.rows.insert(key, new);
+                    model.work.updated += 1;
                 }
                 (found, known) => panic!("{found:?}, not {known:?}"),
             }
@@ -421,6 +443,7 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
             let stored = row_key(relation, &key);
             assert!(relation.remove(&stored).unwrap());
             model.rows.remove(&key);
+            model.work.removed += 1;
             assert!(!relation.remove(&stored).unwrap());
             let missing =
                 relation.update(&stored, &model.rows.values().next().cloned().unwrap_or(new));
@@ -441,6 +464,7 @@ fn expect_schema_error<T: std::fmt::Debug>(result: tidalite::Result<T>) {
 /// One random change of the schema.
 fn change_schema(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model) {
     model.names += 1;
+    model.work.altered += 1;
     let number = model.names;
     match rng.below(6) {
         0 | 1 => {
@@ -656,8 +680,7 @@ fn some_changes(rng: &mut Rng, tx: &mut WriteTxn, model: &mut Model) {
     }
 }
 
-fn run(seed: u64) {
-    println!("seed {seed}");
+fn run(seed: u64) -> Work {
     let rng = &mut Rng::new(seed);
     let storage = Arc::new(MemoryStorage::new());
     let page_size = *rng.pick(&[512, 1024, 4096]);
@@ -703,14 +726,32 @@ fn run(seed: u64) {
     }
     let report = db.check().unwrap();
     assert!(report.is_clean(), "{report:?}");
+    model.work
 }
 
 #[test]
 fn random_work_agrees_with_a_model() {
     tidalite_testkit::watch();
     let seeds = match std::env::var("TIDALITE_SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
+        Ok(seed) => vec![seed.parse::<u64>().unwrap()],
         Err(_) => (0..150).collect(),
     };
-    seeds.into_iter().for_each(run);
+    let count = seeds.len() as u64;
+    let seeds = seeds.into_iter();
+    let all: Vec<Work> = seeds
+        .map(|seed| {
+            println!("seed {seed}");
+            run(seed)
+        })
+        .collect();
+    let total = |of: fn(&Work) -> u64| all.iter().map(of).sum::<u64>();
+    let totals = [
+        total(|work| work.inserted),
+        total(|work| work.updated),
+        total(|work| work.removed),
+        total(|work| work.refused),
+        total(|work| work.altered),
+    ];
+    println!("inserted, updated, removed, refused, altered: {totals:?}");
+    assert!(count == 1 || totals.iter().all(|one| *one > 5 * count));
 }
