@@ -53,8 +53,8 @@ pub(crate) fn changed_table(statement: &Statement) -> Result<Option<(Arc<str>, P
         }
         ast::Statement::Update(update) => Some(&update.table),
         ast::Statement::Delete(delete) => {
-            let (ast::FromTable::WithFromKeyword(tables)
-            | ast::FromTable::WithoutKeyword(tables)) = &delete.from;
+            let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) =
+                &delete.from;
             tables.first()
         }
         _ => None,
