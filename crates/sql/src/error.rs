@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Memory,
     /// The statement was cancelled.
     Cancelled,
+    /// A file of rows cannot be read or written, or is damaged.
+    File,
     /// The database cannot be read or written: damage, a full disk, a second writer. [`Error::database`] has the cause.
     Database,
 }

@@ -15,6 +15,8 @@ pub struct ConnectionOptions {
     /// Whether aggregates are answered from the statistics in the trees where these suffice; true by default. Otherwise
     /// all rows are read, which gives the same results later: for comparisons.
     pub use_statistics: bool,
+    /// Whether statements may read and write files: `SELECT * FROM 'data.parquet'`, `COPY`; true by default.
+    pub files: bool,
     /// Durability of commits; [`Durability::Durable`] by default.
     pub durability: Durability,
 }
@@ -25,6 +27,7 @@ impl Default for ConnectionOptions {
             memory_bytes: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             use_statistics: true,
+            files: true,
             durability: Durability::Durable,
         }
     }

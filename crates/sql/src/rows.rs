@@ -32,10 +32,22 @@ impl CancelHandle {
         self.0.notify.notify_one();
     }
 
+    /// Ends a statement that was cancelled.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.0.is_cancelled.load(Ordering::Relaxed) {
+            true => Err(cancelled()),
+            false => Ok(()),
+        }
+    }
+
     /// Begins a statement, which an earlier call of `cancel` does not end.
     pub(crate) fn begin(&self) {
         self.0.is_cancelled.store(false, Ordering::Relaxed);
     }
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "the statement was cancelled")
 }
 
 /// The threads that run queries, shared by all connections of the process.
@@ -133,10 +145,7 @@ impl Rows {
             }
         });
         match next {
-            None => Some(Err(Error::new(
-                ErrorKind::Cancelled,
-                "the statement was cancelled",
-            ))),
+            None => Some(Err(cancelled())),
             Some(batch) => batch.map(|batch| batch.map_err(Error::from)),
         }
     }

@@ -58,6 +58,8 @@ pub(crate) struct Planner {
     /// Settings, functions and rules. The catalog and the present time belong to the last statement: a session for
     /// each statement would copy hundreds of functions.
     session: SessionState,
+    /// The session that reads files; `None` if statements may not.
+    files: Option<Arc<SessionState>>,
 }
 
 impl Planner {
@@ -95,7 +97,13 @@ impl Planner {
         for rule in functions::analyzer_rules() {
             session.add_analyzer_rule(rule);
         }
-        Ok(Self { session })
+        let files = options.files.then(|| Arc::new(session.clone()));
+        Ok(Self { session, files })
+    }
+
+    /// The session that reads files; `None` if statements may not.
+    pub(crate) fn files(&self) -> Option<&Arc<SessionState>> {
+        self.files.as_ref()
     }
 
     /// Begins a statement on these tables.

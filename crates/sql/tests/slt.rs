@@ -26,11 +26,40 @@ impl Engine {
     }
 }
 
+/// The folder of files that statements call `DIR`.
+fn folder() -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("slt");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.display().to_string()
+}
+
+/// An error without the path of the folder.
+#[derive(Debug)]
+struct Problem(String);
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl<E: Into<Error>> From<E> for Problem {
+    fn from(error: E) -> Self {
+        let text = error.into().to_string();
+        let folder = folder();
+        // DataFusion prints paths without the slash in front.
+        let text = text.replace(&folder, "DIR");
+        Self(text.replace(folder.trim_start_matches('/'), "DIR"))
+    }
+}
+
 impl sqllogictest::DB for Engine {
-    type Error = Error;
+    type Error = Problem;
     type ColumnType = DefaultColumnType;
 
-    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Problem> {
         if let Some(name) = sql.strip_prefix("FIXTURE ") {
             *self = Self::new(name.trim());
             return Ok(DBOutput::StatementComplete(0));
@@ -39,7 +68,8 @@ impl sqllogictest::DB for Engine {
             self.database.pin(name.trim()).unwrap();
             return Ok(DBOutput::StatementComplete(0));
         }
-        let rows = self.connection.query(sql)?;
+        let sql = sql.replace("'DIR/", &format!("'{}/", folder()));
+        let rows = self.connection.query(&sql)?;
         if rows.schema().fields().is_empty() {
             return Ok(DBOutput::StatementComplete(
                 rows.affected_rows().unwrap_or(0),

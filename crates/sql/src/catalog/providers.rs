@@ -6,13 +6,15 @@
 use crate::catalog::names::Names;
 use crate::catalog::series::{self, SeriesList};
 use crate::error::{Error, ErrorKind};
+use crate::files::listing;
 use crate::metric::table::SeriesTable;
 use crate::ordered::table::OrderedTable;
 use crate::relational::table::{Purpose, RelationTable};
 use crate::slot::Slot;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
+use datafusion::execution::context::SessionState;
 use std::sync::Arc;
 
 /// The catalog of the database itself.
@@ -22,10 +24,12 @@ pub(crate) const CATALOG: &str = "tidalite";
 pub(crate) const PUBLIC: &str = "public";
 
 /// The tables of a snapshot.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Tables {
     pub(crate) names: Arc<Names>,
     pub(crate) slot: Slot,
+    /// The session that reads files; `None` if statements may not.
+    pub(crate) files: Option<Arc<SessionState>>,
     /// The table that the statement changes, if it changes one.
     pub(crate) changed: Option<(Arc<str>, Purpose)>,
 }
@@ -74,6 +78,12 @@ impl Tables {
             || snapshot.table_types(name)?.is_some()
             || snapshot.is_set_table(name)?.is_some()
             || self.names.has(&snapshot, name)?)
+    }
+}
+
+impl std::fmt::Debug for Tables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tables")
     }
 }
 
@@ -152,8 +162,14 @@ impl SchemaProvider for Schema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let name = format!("{}{name}", self.prefix);
-        self.tables.table(&name).map_err(DataFusionError::from)
+        let full = format!("{}{name}", self.prefix);
+        if let Some(table) = self.tables.table(&full)? {
+            return Ok(Some(table));
+        }
+        match &self.tables.files {
+            Some(session) if self.prefix.is_empty() => listing::table(name, session).await,
+            _ => Ok(None),
+        }
     }
 
     fn table_exist(&self, name: &str) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! transaction   the write transaction of a connection, its savepoints and its readers
+//! align         batches with the columns of a table
 //! words         arrays of Arrow as words of series
 //! series        batches of rows into series
 //! delete        the rows of series that DELETE removes
@@ -10,6 +11,7 @@
 //! define        CREATE, ALTER and DROP
 //! ```
 
+pub(crate) mod align;
 pub(crate) mod conflict;
 pub(crate) mod define;
 pub(crate) mod delete;

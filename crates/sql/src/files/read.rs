@@ -1,0 +1,118 @@
+//! A file as batches.
+
+use crate::error::Result;
+use crate::files::format::{FileFormat, FileOptions, file_error};
+use arrow::array::RecordBatch;
+use arrow::csv::reader::Format;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::reader::{FileReader, StreamReader};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Number of rows of a batch.
+const BATCH_ROWS: usize = 8192;
+
+/// The first bytes of a file of Arrow IPC; a stream has none.
+const ARROW_MAGIC: &[u8] = b"ARROW1";
+
+/// The batches of a file.
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
+
+/// Reads a file whose rows go to a table with these columns. Fields of CSV are texts, to be converted to the types of the
+/// table: leading zeros of a text are kept.
+pub(crate) fn read(path: &Path, options: &FileOptions, table: &SchemaRef) -> Result<Batches> {
+    let problem = |error: ArrowError| file_error(path, error);
+    let open = || File::open(path).map_err(|error| file_error(path, error));
+    match options.format {
+        FileFormat::Csv => {
+            let format = csv_format(options).map_err(problem)?;
+            let (found, _) = format
+                .infer_schema(BufReader::new(open()?), Some(1))
+                .map_err(problem)?;
+            let names = found.fields().iter().map(|field| field.name().clone());
+            let names: Vec<String> = match options.header {
+                true => names.collect(),
+                // Without names, the fields are the columns of the table in order.
+                false => {
+                    let columns = table.fields().iter().take(found.fields().len());
+                    columns.map(|column| column.name().clone()).collect()
+                }
+            };
+            let texts = names
+                .into_iter()
+                .map(|name| Field::new(name, DataType::Utf8, true));
+            let schema = Arc::new(Schema::new(texts.collect::<Vec<_>>()));
+            let reader = arrow::csv::ReaderBuilder::new(schema)
+                .with_format(format)
+                .with_batch_size(BATCH_ROWS);
+            let reader = reader.build(open()?).map_err(problem)?;
+            Ok(batches(path, reader))
+        }
+        FileFormat::JsonLines => {
+            let fields = table.fields().iter();
+            let fields: Vec<Field> = fields.map(|field| plain(field)).collect();
+            let reader = arrow::json::ReaderBuilder::new(Arc::new(Schema::new(fields)))
+                .with_strict_mode(true)
+                .with_batch_size(BATCH_ROWS);
+            let reader = reader.build(BufReader::new(open()?)).map_err(problem)?;
+            Ok(batches(path, reader))
+        }
+        FileFormat::Parquet => {
+            let builder = ParquetRecordBatchReaderBuilder::try_new(open()?);
+            let reader = builder.and_then(|builder| builder.with_batch_size(BATCH_ROWS).build());
+            let reader = reader.map_err(|error| file_error(path, error))?;
+            Ok(batches(path, reader))
+        }
+        FileFormat::Arrow => {
+            let mut file = open()?;
+            let mut magic = [0; ARROW_MAGIC.len()];
+            let is_file = file.read_exact(&mut magic).is_ok() && magic == ARROW_MAGIC;
+            file.rewind().map_err(|error| file_error(path, error))?;
+            if is_file {
+                let reader = FileReader::try_new_buffered(file, None).map_err(problem)?;
+                return Ok(batches(path, reader));
+            }
+            let reader = StreamReader::try_new_buffered(file, None).map_err(problem)?;
+            Ok(batches(path, reader))
+        }
+    }
+}
+
+/// The format of CSV for readers.
+fn csv_format(options: &FileOptions) -> std::result::Result<Format, ArrowError> {
+    let mut format = Format::default()
+        .with_header(options.header)
+        .with_delimiter(options.delimiter)
+        .with_quote(options.quote);
+    if let Some(escape) = options.escape {
+        format = format.with_escape(escape);
+    }
+    if !options.null.is_empty() {
+        let exactly = format!("^{}$", regex::escape(&options.null));
+        let exactly = regex::Regex::new(&exactly)
+            .map_err(|error| ArrowError::InvalidArgumentError(error.to_string()))?;
+        format = format.with_null_regex(exactly);
+    }
+    Ok(format)
+}
+
+/// A column of the same name that readers of JSON know.
+fn plain(field: &Field) -> Field {
+    let ty = match field.data_type() {
+        DataType::Dictionary(_, value) => value.as_ref().clone(),
+        ty => ty.clone(),
+    };
+    Field::new(field.name(), ty, true)
+}
+
+fn batches(
+    path: &Path,
+    reader: impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + 'static,
+) -> Batches {
+    let path = path.to_owned();
+    Box::new(reader.map(move |batch| batch.map_err(|error| file_error(&path, error))))
+}

@@ -1,0 +1,145 @@
+//! Batches as a file. The file has its name only when it is complete.
+
+use crate::error::Result;
+use crate::files::format::{FileFormat, FileOptions, file_error};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::writer::FileWriter;
+use arrow::json::LineDelimitedWriter;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that is being written. Dropping it removes it.
+pub struct FileSink {
+    path: PathBuf,
+    part: PathBuf,
+    writer: Option<Writer>,
+    rows: u64,
+}
+
+enum Writer {
+    Csv(Box<arrow::csv::Writer<BufWriter<File>>>),
+    JsonLines(LineDelimitedWriter<BufWriter<File>>),
+    Parquet(Box<ArrowWriter<BufWriter<File>>>),
+    Arrow(Box<FileWriter<BufWriter<File>>>),
+}
+
+impl FileSink {
+    /// Creates a file for rows with these columns; a file with this name is replaced when [`finish`](Self::finish) is
+    /// called.
+    ///
+    /// # Errors
+    /// Kind [`File`](crate::ErrorKind::File): the file cannot be written, or a column has a type that the format lacks.
+    pub fn create(path: &Path, schema: &SchemaRef, options: &FileOptions) -> Result<Self> {
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let file = File::create(&part).map_err(|error| file_error(&part, error))?;
+        let file = BufWriter::new(file);
+        let mut sink = Self {
+            path: path.to_owned(),
+            part,
+            writer: None,
+            rows: 0,
+        };
+        sink.writer = Some(match options.format {
+            FileFormat::Csv => {
+                let mut builder = arrow::csv::WriterBuilder::new()
+                    .with_header(options.header)
+                    .with_delimiter(options.delimiter)
+                    .with_quote(options.quote)
+                    .with_null(options.null.clone());
+                if let Some(escape) = options.escape {
+                    builder = builder.with_escape(escape).with_double_quote(false);
+                }
+                let mut writer = builder.build(file);
+                // An empty result has a header, too.
+                let empty = RecordBatch::new_empty(schema.clone());
+                writer
+                    .write(&empty)
+                    .map_err(|error| file_error(path, error))?;
+                Writer::Csv(Box::new(writer))
+            }
+            FileFormat::JsonLines => Writer::JsonLines(LineDelimitedWriter::new(file)),
+            FileFormat::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                    .build();
+                let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
+                Writer::Parquet(Box::new(writer.map_err(|error| file_error(path, error))?))
+            }
+            FileFormat::Arrow => {
+                let writer = FileWriter::try_new(file, schema);
+                Writer::Arrow(Box::new(writer.map_err(|error| file_error(path, error))?))
+            }
+        });
+        Ok(sink)
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let path = &self.path;
+        match &mut self.writer {
+            Some(Writer::Csv(writer)) => writer.write(batch).map_err(|e| file_error(path, e))?,
+            Some(Writer::JsonLines(writer)) => {
+                writer.write(batch).map_err(|e| file_error(path, e))?;
+            }
+            Some(Writer::Parquet(writer)) => {
+                writer.write(batch).map_err(|e| file_error(path, e))?;
+            }
+            Some(Writer::Arrow(writer)) => writer.write(batch).map_err(|e| file_error(path, e))?,
+            None => {}
+        }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Completes the file and gives it its name; returns the number of rows.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self) -> Result<u64> {
+        let path = self.path.clone();
+        let file = match self.writer.take() {
+            Some(Writer::Csv(writer)) => writer.into_inner(),
+            Some(Writer::JsonLines(mut writer)) => {
+                writer.finish().map_err(|error| file_error(&path, error))?;
+                writer.into_inner()
+            }
+            Some(Writer::Parquet(writer)) => writer
+                .into_inner()
+                .map_err(|error| file_error(&path, error))?,
+            Some(Writer::Arrow(mut writer)) => {
+                writer.finish().map_err(|error| file_error(&path, error))?;
+                writer
+                    .into_inner()
+                    .map_err(|error| file_error(&path, error))?
+            }
+            None => return Ok(self.rows),
+        };
+        let done = file
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error)
+            .and_then(|mut file| {
+                file.flush()?;
+                file.sync_all()
+            })
+            .and_then(|()| std::fs::rename(&self.part, &path));
+        done.map_err(|error| file_error(&path, error))?;
+        Ok(self.rows)
+    }
+}
+
+impl Drop for FileSink {
+    fn drop(&mut self) {
+        // After `finish` there is no such file.
+        drop(std::fs::remove_file(&self.part));
+    }
+}
