@@ -2,6 +2,8 @@
 
 use crate::catalog::names::Names;
 use crate::catalog::providers::Tables;
+use crate::direct::insert::InsertValues;
+use crate::direct::lookup::Lookup;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::format::FileOptions;
 use crate::files::read::read;
@@ -10,7 +12,7 @@ use crate::metric::layout::Layout;
 use crate::metric::table::SeriesTable;
 use crate::options::ConnectionOptions;
 use crate::ordered::table::OrderedTable;
-use crate::plans::{self, Plan, Plans};
+use crate::plans::{self, Kept, Plan, Plans, Unbound};
 use crate::relational::table::{KEY, Purpose, RelationTable};
 use crate::rows::{CancelHandle, Rows, runtime};
 use crate::session::Planner;
@@ -25,6 +27,8 @@ use crate::write::series::SeriesInsert;
 use crate::write::transaction::Transaction;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{DmlStatement, LogicalPlan, LogicalPlanBuilder, WriteOp};
 use datafusion::sql::parser::Statement as Parsed;
@@ -71,6 +75,11 @@ impl Session {
 fn no_transaction() -> Error {
     let problem = "there is no transaction; BEGIN opens one";
     Error::new(ErrorKind::Transaction, problem)
+}
+
+fn conflict_of_series() -> Error {
+    let problem = "not supported: ON CONFLICT for series; each keeps or replaces rows of one time by its merge policy";
+    Error::new(ErrorKind::Syntax, problem)
 }
 
 fn reads_only() -> Error {
@@ -173,27 +182,111 @@ impl Connection {
     /// # Errors
     /// [`ErrorKind`] lists them.
     pub fn query(&mut self, sql: &str) -> Result<Rows> {
+        self.query_with(sql, &[])
+    }
+
+    /// Runs one statement with values for its parameters `$1`, `$2`, ..., as [`query`](Self::query) does. A statement that is
+    /// run again is not parsed again. The look-up of a row of a table by its primary key, and INSERT of constants and
+    /// parameters, need no plan: they take microseconds.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{Options, storage::MemoryStorage};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// use tidalite_sql::ScalarValue;
+    ///
+    /// let mut sql = tidalite_sql::Connection::new(&db)?;
+    /// sql.query("CREATE TABLE turbines (id TEXT PRIMARY KEY, rated DOUBLE)")?;
+    /// for (id, rated) in [("R1", 2.5), ("R2", 3.0)] {
+    ///     let values = [ScalarValue::from(id), ScalarValue::from(rated)];
+    ///     sql.query_with("INSERT INTO turbines VALUES ($1, $2)", &values)?;
+    /// }
+    /// let found = sql.query_with("SELECT rated FROM turbines WHERE id = $1", &[ScalarValue::from("R2")])?;
+    /// assert_eq!(found.map(|batch| batch.map(|batch| batch.num_rows())).sum::<tidalite_sql::Result<usize>>()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`query`](Self::query); [`ErrorKind::Plan`] if a parameter has no value.
+    pub fn query_with(&mut self, sql: &str, parameters: &[ScalarValue]) -> Result<Rows> {
         self.cancel.begin();
-        if self.plans.knows(sql) {
+        if self.plans.reads(sql) {
             let state = self.session.state(&self.database)?;
             let names = self.names_of(&state);
-            if let Some(plan) = self.plans.find(sql, &names)? {
-                // If a step fails, the slot of the plan is emptied with `running`.
-                let running = plan.slot.run(state);
-                return Rows::of(plan, running, &self.cancel);
+            match self.plans.find(sql, &names)? {
+                Some(Kept::Lookup(_, lookup)) => {
+                    return Ok(Rows::ready(lookup.run(&state, parameters)?));
+                }
+                Some(Kept::Physical(plan)) => {
+                    // If a step fails, the slot of the plan is emptied with `running`.
+                    let running = plan.slot.run(state);
+                    return Rows::of(plan, running, &self.cancel);
+                }
+                Some(Kept::Logical(plan)) => {
+                    let running = plan.slot.run(state);
+                    return self.run_unbound(&plan, running, parameters);
+                }
+                _ => {}
             }
+        } else if let Some(insert) = self.plans.insert(sql)
+            && let Some(inserted) = self.insert_values(&insert, parameters)?
+        {
+            return Ok(Rows::none(Some(inserted)));
         }
         match Statement::parse(sql)? {
             Statement::Read(statement, None) => {
                 let state = self.session.state(&self.database)?;
-                self.read(sql, statement, state)
+                self.read(sql, statement, state, parameters)
             }
             Statement::Read(statement, Some(version)) => {
                 let state = self.version(&version)?;
-                self.read("", statement, state)
+                self.read("", statement, state, parameters)
+            }
+            Statement::Change(statement) => {
+                if let Some(insert) = InsertValues::of(&statement) {
+                    let insert = Arc::new(insert);
+                    if let Some(inserted) = self.insert_values(&insert, parameters)? {
+                        if !parameters.is_empty() {
+                            self.plans.keep(sql, Kept::Insert(insert));
+                        }
+                        return Ok(Rows::none(Some(inserted)));
+                    }
+                }
+                let changed =
+                    self.in_transaction(|own, txn| own.change(statement, parameters, txn))?;
+                Ok(Rows::none(Some(changed)))
             }
             statement => Ok(Rows::none(self.control(statement)?)),
         }
+    }
+
+    /// Inserts rows of constants and parameters; returns `None`, having changed nothing, if the columns do not fit the
+    /// table: the planner then tells the problem and its place.
+    fn insert_values(
+        &mut self,
+        insert: &Arc<InsertValues>,
+        parameters: &[ScalarValue],
+    ) -> Result<Option<u64>> {
+        let insert = Arc::clone(insert);
+        self.in_transaction(|own, txn| {
+            let Some(target) = own.target(&insert.table, txn)? else {
+                return Ok(None);
+            };
+            let schema = target.schema();
+            if !insert.fits(&schema) {
+                return Ok(None);
+            }
+            let batch = insert.batch(&schema, parameters)?;
+            let clause = insert.clause.clone();
+            own.insert_into(
+                &insert.table,
+                &target,
+                (&[], clause),
+                std::iter::once(Ok(batch)),
+                txn,
+            )
+            .map(Some)
+        })
     }
 
     /// Runs one statement to its end; returns the number of rows that it has changed or returned.
@@ -215,21 +308,61 @@ impl Connection {
     }
 
     /// Runs a statement that reads. A plan is kept under the text `sql`, unless that is empty.
-    fn read(&mut self, sql: &str, statement: Parsed, state: AnyRead) -> Result<Rows> {
+    fn read(
+        &mut self,
+        sql: &str,
+        statement: Parsed,
+        state: AnyRead,
+        parameters: &[ScalarValue],
+    ) -> Result<Rows> {
         let tables = self.tables_of(&state);
-        let running = tables.slot.run(state);
+        let running = tables.slot.run(state.clone());
         self.planner.begin(&tables);
         let planner = &self.planner;
-        let (plan, can_be_kept) = runtime()?.block_on(async {
-            let logical = planner.logical(statement).await?;
-            let physical = planner.physical(&logical).await?;
-            let plan = Plan::new(physical, planner.context(), (tables.names, tables.slot));
-            Ok::<_, Error>((plan, plans::can_be_kept(&logical)?))
-        })?;
-        if can_be_kept && !sql.is_empty() {
-            self.plans.keep(sql, plan.clone());
+        let logical = runtime()?.block_on(planner.logical(statement))?;
+        let optimized = planner.optimize(&logical)?;
+        if let Some(lookup) = Lookup::of(&optimized) {
+            drop(running);
+            let lookup = Arc::new(lookup);
+            if !sql.is_empty() {
+                let kept = Kept::Lookup(tables.names, Arc::clone(&lookup));
+                self.plans.keep(sql, kept);
+            }
+            return Ok(Rows::ready(lookup.run(&state, parameters)?));
+        }
+        let (names, slot) = (tables.names, tables.slot);
+        if !parameters.is_empty() {
+            let plan = Arc::new(Unbound {
+                names,
+                slot,
+                logical,
+            });
+            if !sql.is_empty() {
+                self.plans.keep(sql, Kept::Logical(Arc::clone(&plan)));
+            }
+            return self.run_unbound(&plan, running, parameters);
+        }
+        let physical = runtime()?.block_on(planner.nodes(&optimized))?;
+        let plan = Plan::new(physical, planner.context(), (names, slot));
+        if plans::can_be_kept(&logical)? && !sql.is_empty() {
+            self.plans.keep(sql, Kept::Physical(plan.clone()));
         }
         Rows::of(plan, running, &self.cancel)
+    }
+
+    /// Runs a plan with values for its parameters.
+    fn run_unbound(
+        &mut self,
+        plan: &Unbound,
+        running: Running,
+        parameters: &[ScalarValue],
+    ) -> Result<Rows> {
+        let logical = plan
+            .logical
+            .clone()
+            .with_param_values(parameters.to_vec())?;
+        self.planner.begin_again();
+        self.rows_of(&logical, (&plan.names, &plan.slot), running)
     }
 
     /// A snapshot of an earlier version.
@@ -259,10 +392,7 @@ impl Connection {
     fn control(&mut self, statement: Statement) -> Result<Option<u64>> {
         let none = |()| None;
         match statement {
-            Statement::Read(..) => Ok(None),
-            Statement::Change(statement) => self
-                .in_transaction(|own, txn| own.change(statement, txn))
-                .map(Some),
+            Statement::Read(..) | Statement::Change(_) => Ok(None),
             Statement::Copy(_) if self.planner.files().is_none() => {
                 let problem = "this connection may not read and write files";
                 Err(Error::new(ErrorKind::Syntax, problem))
@@ -357,7 +487,12 @@ impl Connection {
     }
 
     /// Runs INSERT, UPDATE or DELETE; returns the number of rows.
-    fn change(&mut self, mut statement: Parsed, txn: &mut Transaction) -> Result<u64> {
+    fn change(
+        &mut self,
+        mut statement: Parsed,
+        parameters: &[ScalarValue],
+        txn: &mut Transaction,
+    ) -> Result<u64> {
         let state = match write::reads_rows(&statement) {
             true => txn.state()?,
             false => txn.definitions()?,
@@ -371,12 +506,15 @@ impl Connection {
         };
         let running = tables.slot.run(state);
         self.planner.begin(&tables);
-        let plan = runtime()?.block_on(self.planner.change(statement))?;
+        let mut plan = runtime()?.block_on(self.planner.change(statement))?;
+        if !parameters.is_empty() {
+            let input = plan.input.as_ref().clone();
+            plan.input = Arc::new(input.with_param_values(parameters.to_vec())?);
+        }
         let provider = source_as_provider(&plan.target)?;
         if let Some(table) = provider.downcast_ref::<SeriesTable>() {
             if on_conflict.is_some_and(|clause| !clause.is_none()) {
-                let problem = "not supported: ON CONFLICT for series; each keeps or replaces rows of one time by its merge policy";
-                return Err(Error::new(ErrorKind::Syntax, problem));
+                return Err(conflict_of_series());
             }
             let layout = Arc::clone(&table.layout);
             return self.change_series(&layout, &plan, (tables, running), txn);
@@ -390,7 +528,7 @@ impl Connection {
             WriteOp::Insert(_) => {
                 let clause = on_conflict.unwrap_or_else(Clause::none);
                 let clause = clause.plan(name, relation, self.planner.session())?;
-                let rows = self.rows_of(&plan.input, tables, running)?;
+                let rows = self.rows_of(&plan.input, (&tables.names, &tables.slot), running)?;
                 txn.change_atomically(|txn| {
                     let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
                     rows.map(insert).sum()
@@ -400,14 +538,14 @@ impl Connection {
                 let key = datafusion::logical_expr::col(KEY);
                 let keys = LogicalPlanBuilder::from(plan.input.as_ref().clone());
                 let keys = keys.project([key])?.build()?;
-                let rows = self.rows_of(&keys, tables, running)?;
+                let rows = self.rows_of(&keys, (&tables.names, &tables.slot), running)?;
                 txn.change_atomically(|txn| {
                     let delete = |batch| write::relation::delete(txn, name, &batch?);
                     rows.map(delete).sum()
                 })
             }
             WriteOp::Update => {
-                let mut rows = self.rows_of(&plan.input, tables, running)?;
+                let mut rows = self.rows_of(&plan.input, (&tables.names, &tables.slot), running)?;
                 let mut update = Update::new(name, relation, &assigned);
                 txn.change_atomically(|txn| {
                     rows.try_for_each(|batch| update.update(txn, &batch?))?;
@@ -431,7 +569,7 @@ impl Connection {
     ) -> Result<u64> {
         match plan.op {
             WriteOp::Insert(_) => {
-                let rows = self.rows_of(&plan.input, tables, running)?;
+                let rows = self.rows_of(&plan.input, (&tables.names, &tables.slot), running)?;
                 let mut insert = SeriesInsert::new(layout);
                 let mut inserted = 0;
                 for batch in rows {
@@ -476,7 +614,7 @@ impl Connection {
             txn.define_atomically(|txn| plan.apply(txn))?;
             return Ok(None);
         };
-        let rows = self.rows_of(rows, tables, running)?;
+        let rows = self.rows_of(rows, (&tables.names, &tables.slot), running)?;
         let clause = OnConflict {
             target: None,
             action: Action::Fail,
@@ -493,7 +631,7 @@ impl Connection {
     fn copy_to(&mut self, query: Parsed, file: &str, options: &[ast::CopyOption]) -> Result<u64> {
         let options = FileOptions::of_copy(file, options)?;
         let state = self.session.state(&self.database)?;
-        let rows = self.read("", query, state)?;
+        let rows = self.read("", query, state, &[])?;
         let mut sink = FileSink::create(Path::new(file), &rows.schema(), &options)?;
         for batch in rows {
             sink.write(&batch?)?;
@@ -508,11 +646,13 @@ impl Connection {
     /// # use std::sync::Arc;
     /// # use tidalite::{Options, storage::MemoryStorage};
     /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-    /// use tidalite_sql::arrow::array::{Float64Array, RecordBatch, StringArray, record_batch};
+    /// use tidalite_sql::arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
     ///
     /// let mut sql = tidalite_sql::Connection::new(&db)?;
     /// sql.execute("CREATE TABLE turbines (id TEXT PRIMARY KEY, rated DOUBLE)")?;
-    /// let rows = record_batch!(("id", Utf8, ["R1", "R2"]), ("rated", Float64, [2.5, 3.0]))?;
+    /// let ids: ArrayRef = Arc::new(StringArray::from(vec!["R1", "R2"]));
+    /// let rated: ArrayRef = Arc::new(Float64Array::from(vec![2.5, 3.0]));
+    /// let rows = RecordBatch::try_from_iter([("id", ids), ("rated", rated)])?;
     /// assert_eq!(sql.insert("turbines", [rows])?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -537,39 +677,58 @@ impl Connection {
         batches: impl FnOnce(&SchemaRef) -> Result<B>,
         txn: &mut Transaction,
     ) -> Result<u64> {
+        let Some(target) = self.target(name, txn)? else {
+            let problem = format!("there is no table {name}");
+            return Err(Error::new(ErrorKind::Plan, problem));
+        };
+        let batches = batches(&target.schema())?;
+        self.insert_into(name, &target, (columns, Clause::none()), batches, txn)
+    }
+
+    /// The table with this name, to insert into.
+    fn target(&self, name: &str, txn: &mut Transaction) -> Result<Option<Arc<dyn TableProvider>>> {
         let state = txn.definitions()?;
         let tables = Tables {
             changed: Some((name.into(), Purpose::Insert)),
             ..self.tables_of(&state)
         };
         let running = tables.slot.run(state);
-        let Some(table) = tables.table(name)? else {
-            return Err(Error::new(
-                ErrorKind::Plan,
-                format!("there is no table {name}"),
-            ));
-        };
+        let table = tables.table(name);
         drop(running);
-        let mut aligned = Aligned::new(&table, name, columns);
-        let batches = batches(&table.schema())?;
-        let cancel = self.cancel.clone();
-        let mut batches = batches.map(|batch| {
-            cancel.check()?;
+        table
+    }
+
+    /// Inserts batches into a table.
+    fn insert_into(
+        &self,
+        name: &str,
+        table: &Arc<dyn TableProvider>,
+        (columns, clause): (&[String], Clause),
+        batches: impl Iterator<Item = Result<RecordBatch>>,
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        let mut aligned = Aligned::new(table, name, columns);
+        let batches = batches.map(|batch| {
+            self.cancel.check()?;
             aligned.align(&batch?)
         });
         if let Some(table) = table.downcast_ref::<SeriesTable>() {
+            if !clause.is_none() {
+                return Err(conflict_of_series());
+            }
             let mut insert = SeriesInsert::new(&table.layout);
-            return txn
-                .change_atomically(|txn| batches.map(|batch| insert.insert(txn, &batch?)).sum());
+            let mut inserted = 0;
+            for batch in batches {
+                let batch = batch?;
+                inserted += txn.change(|txn| insert.insert(txn, &batch))?;
+            }
+            return Ok(inserted);
         }
-        if table.is::<RelationTable>() {
-            let clause = OnConflict {
-                target: None,
-                action: Action::Fail,
-            };
+        if let Some(table) = table.downcast_ref::<RelationTable>() {
+            let clause = clause.plan(name, &table.relation, self.planner.session())?;
             return txn.change_atomically(|txn| {
                 let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
-                batches.by_ref().map(insert).sum()
+                batches.map(insert).sum()
             });
         }
         Err(Error::new(
@@ -579,10 +738,16 @@ impl Connection {
     }
 
     /// Runs the input of a change.
-    fn rows_of(&self, input: &LogicalPlan, tables: Tables, running: Running) -> Result<Rows> {
+    fn rows_of(
+        &self,
+        input: &LogicalPlan,
+        (names, slot): (&Arc<Names>, &Slot),
+        running: Running,
+    ) -> Result<Rows> {
         let planner = &self.planner;
         let physical = runtime()?.block_on(planner.physical(input))?;
-        let plan = Plan::new(physical, planner.context(), (tables.names, tables.slot));
+        let tables = (Arc::clone(names), slot.clone());
+        let plan = Plan::new(physical, planner.context(), tables);
         Rows::of(plan, running, &self.cancel)
     }
 

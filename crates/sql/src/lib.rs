@@ -3,6 +3,7 @@
 mod aggregate;
 mod catalog;
 mod connection;
+mod direct;
 mod error;
 mod files;
 mod functions;
@@ -23,6 +24,7 @@ mod write;
 
 pub use arrow;
 pub use connection::{Connection, TableKind, TableName};
+pub use datafusion::common::ScalarValue;
 pub use error::{Error, ErrorKind, Result};
 pub use files::format::{FileFormat, FileOptions};
 pub use files::write::FileSink;

@@ -2,6 +2,8 @@
 //! series stays the same.
 
 use crate::catalog::names::Names;
+use crate::direct::insert::InsertValues;
+use crate::direct::lookup::Lookup;
 use crate::error::Result;
 use crate::metric::table::SeriesTable;
 use crate::slot::Slot;
@@ -26,9 +28,28 @@ pub(crate) struct Plan {
     pub(crate) slot: Slot,
 }
 
-/// The plans, by the texts of their statements.
+/// The plan of a statement whose parameters have no values yet.
+pub(crate) struct Unbound {
+    pub(crate) names: Arc<Names>,
+    /// The slot that the tables of the plan read.
+    pub(crate) slot: Slot,
+    pub(crate) logical: LogicalPlan,
+}
+
+/// A statement that need not be parsed and planned again.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    /// A plan without parameters.
+    Physical(Plan),
+    /// The plan of a statement with parameters, before these have values.
+    Logical(Arc<Unbound>),
+    Lookup(Arc<Names>, Arc<Lookup>),
+    Insert(Arc<InsertValues>),
+}
+
+/// The statements, by their texts.
 #[derive(Default)]
-pub(crate) struct Plans(HashMap<String, Plan>);
+pub(crate) struct Plans(HashMap<String, Kept>);
 
 impl Plan {
     pub(crate) fn new(
@@ -45,33 +66,59 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The plan, to be run again in another snapshot.
+    fn again(&self) -> Result<Self> {
+        Ok(Self {
+            physical: reset_plan_states(Arc::clone(&self.physical))?,
+            ..self.clone()
+        })
+    }
+}
+
 impl Plans {
-    /// Whether a plan of this statement is kept, usable or not.
-    pub(crate) fn knows(&self, sql: &str) -> bool {
-        self.0.contains_key(sql)
+    /// Whether a statement is kept that reads.
+    pub(crate) fn reads(&self, sql: &str) -> bool {
+        matches!(
+            self.0.get(sql),
+            Some(Kept::Physical(_) | Kept::Logical(..) | Kept::Lookup(..))
+        )
     }
 
-    /// The plan of a statement, to be run in another snapshot; `None` if it must be planned, or is running.
-    pub(crate) fn find(&self, sql: &str, names: &Arc<Names>) -> Result<Option<Plan>> {
-        let usable = |plan: &&Plan| Arc::ptr_eq(&plan.names, names) && !plan.slot.is_running();
-        let Some(known) = self.0.get(sql).filter(usable) else {
+    /// The INSERT that is kept.
+    pub(crate) fn insert(&self, sql: &str) -> Option<Arc<InsertValues>> {
+        match self.0.get(sql) {
+            Some(Kept::Insert(insert)) => Some(Arc::clone(insert)),
+            _ => None,
+        }
+    }
+
+    /// The statement that is kept for these tables; `None` if it must be planned, or is running.
+    pub(crate) fn find(&self, sql: &str, names: &Arc<Names>) -> Result<Option<Kept>> {
+        let Some(kept) = self.0.get(sql) else {
             return Ok(None);
         };
-        Ok(Some(Plan {
-            physical: reset_plan_states(Arc::clone(&known.physical))?,
-            ..known.clone()
-        }))
+        Ok(match kept {
+            Kept::Physical(plan) if Arc::ptr_eq(&plan.names, names) && !plan.slot.is_running() => {
+                Some(Kept::Physical(plan.again()?))
+            }
+            Kept::Logical(plan) if Arc::ptr_eq(&plan.names, names) && !plan.slot.is_running() => {
+                Some(kept.clone())
+            }
+            Kept::Lookup(own, _) if Arc::ptr_eq(own, names) => Some(kept.clone()),
+            _ => None,
+        })
     }
 
-    /// Keeps a plan for later.
-    pub(crate) fn keep(&mut self, sql: &str, plan: Plan) {
-        if self.0.len() >= PLANS_MAX {
+    /// Keeps a statement for later.
+    pub(crate) fn keep(&mut self, sql: &str, kept: Kept) {
+        if self.0.len() >= PLANS_MAX && !self.0.contains_key(sql) {
             // Which of them goes matters little: a program has few statements, or an unlimited number.
             if let Some(any) = self.0.keys().next().cloned() {
                 self.0.remove(&any);
             }
         }
-        self.0.insert(sql.to_owned(), plan);
+        self.0.insert(sql.to_owned(), kept);
     }
 }
 

@@ -81,6 +81,8 @@ pub struct Rows {
     schema: SchemaRef,
     /// `None` after the last batch or an error.
     stream: Option<SendableRecordBatchStream>,
+    /// A batch that is computed already.
+    ready: Option<RecordBatch>,
     affected: Option<u64>,
     cancel: CancelHandle,
     /// The snapshot of the statement ends with its rows.
@@ -97,10 +99,20 @@ impl Rows {
         Ok(Self {
             schema: stream.schema(),
             stream: Some(stream),
+            ready: None,
             affected: None,
             cancel: cancel.clone(),
             _running: Some(running),
         })
+    }
+
+    /// The result of a look-up.
+    pub(crate) fn ready(batch: RecordBatch) -> Self {
+        Self {
+            schema: batch.schema(),
+            ready: Some(batch),
+            ..Self::none(None)
+        }
     }
 
     /// The result of a statement that returns no rows.
@@ -108,6 +120,7 @@ impl Rows {
         Self {
             schema: Arc::new(Schema::empty()),
             stream: None,
+            ready: None,
             affected,
             cancel: CancelHandle::default(),
             _running: None,
@@ -127,6 +140,9 @@ impl Rows {
     }
 
     fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        if let Some(batch) = self.ready.take() {
+            return Some(Ok(batch));
+        }
         let stream = self.stream.as_mut()?;
         let runtime = match runtime() {
             Ok(runtime) => runtime,

@@ -106,12 +106,17 @@ impl Planner {
         self.files.as_ref()
     }
 
-    /// Begins a statement on these tables.
-    pub(crate) fn begin(&mut self, tables: &Tables) {
+    /// Begins a statement on the tables of an earlier one: it gets the present time.
+    pub(crate) fn begin_again(&mut self) {
         let options = Arc::clone(self.session.config_options());
         self.session
             .execution_props_mut()
             .mark_start_execution(options);
+    }
+
+    /// Begins a statement on these tables.
+    pub(crate) fn begin(&mut self, tables: &Tables) {
+        self.begin_again();
         self.session.register_catalog_list(Arc::new(tables.clone()));
     }
 
@@ -145,6 +150,18 @@ impl Planner {
         &self.session
     }
 
+    /// Optimizes a plan.
+    pub(crate) fn optimize(&self, plan: &LogicalPlan) -> Result<LogicalPlan> {
+        Ok(self.session.optimize(plan)?)
+    }
+
+    /// The nodes of an optimized plan.
+    pub(crate) async fn nodes(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = self.session.query_planner();
+        Ok(planner.create_physical_plan(plan, &self.session).await?)
+    }
+
+    /// The nodes of a plan, which is optimized first.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self.session.create_physical_plan(plan).await?)
     }

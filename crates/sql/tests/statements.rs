@@ -54,12 +54,10 @@ fn errors_have_a_kind_and_a_position() {
     );
     assert_eq!(error("SELECT * FROM nothing").kind(), ErrorKind::Plan);
     assert_eq!(error("SELECT 1/0").kind(), ErrorKind::Execution);
-    assert_eq!(error("CREATE TABLE t (x INT)").kind(), ErrorKind::Syntax);
-    assert_eq!(
-        error("INSERT INTO load SELECT * FROM load").kind(),
-        ErrorKind::Syntax
-    );
-    assert_eq!(error("COPY load TO 'x.csv'").kind(), ErrorKind::Syntax);
+    assert_eq!(error("CREATE VIEW v AS SELECT 1").kind(), ErrorKind::Syntax);
+    assert_eq!(error("COPY load TO STDOUT").kind(), ErrorKind::Syntax);
+    assert_eq!(error("COPY load FROM 'no.csv'").kind(), ErrorKind::File);
+    assert_eq!(error("COMMIT").kind(), ErrorKind::Transaction);
     assert_eq!(
         error("SET datafusion.execution.batch_size = 1").kind(),
         ErrorKind::Syntax

@@ -40,11 +40,13 @@ pub(crate) enum Action {
 }
 
 /// The clause as it is written.
+#[derive(Clone)]
 pub(crate) struct Clause {
     target: Option<Vec<String>>,
     action: Written,
 }
 
+#[derive(Clone)]
 enum Written {
     Fail,
     Nothing,

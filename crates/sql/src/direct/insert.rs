@@ -1,0 +1,114 @@
+//! INSERT INTO table VALUES (value, ...).
+
+use crate::direct::value::Value;
+use crate::error::Result;
+use crate::write::conflict::Clause;
+use crate::write::define::full_name;
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::common::ScalarValue;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{self, SetExpr};
+use std::sync::Arc;
+
+/// Rows of constants and parameters.
+#[derive(Clone)]
+pub(crate) struct InsertValues {
+    pub(crate) table: String,
+    /// The columns in order; none if the statement does not name them.
+    pub(crate) columns: Vec<String>,
+    pub(crate) clause: Clause,
+    rows: Vec<Vec<Value>>,
+}
+
+impl InsertValues {
+    /// The rows of a statement; `None` if it is another one, or has to compute a value.
+    pub(crate) fn of(statement: &Parsed) -> Option<Self> {
+        let Parsed::Statement(statement) = statement else {
+            return None;
+        };
+        let ast::Statement::Insert(insert) = &**statement else {
+            return None;
+        };
+        let ast::TableObject::TableName(table) = &insert.table else {
+            return None;
+        };
+        let source = insert.source.as_ref()?;
+        let SetExpr::Values(values) = &*source.body else {
+            return None;
+        };
+        let row = |row: &Vec<ast::Expr>| row.iter().map(Value::of).collect::<Option<Vec<_>>>();
+        let rows = values.rows.iter().map(|parens| row(&parens.content));
+        let rows: Vec<Vec<Value>> = rows.collect::<Option<_>>()?;
+        let column = |name: &ast::ObjectName| {
+            let [part] = &name.0[..] else { return None };
+            Some(part.as_ident()?.value.clone())
+        };
+        let columns: Vec<String> = insert.columns.iter().map(column).collect::<Option<_>>()?;
+        // Clauses that the planner refuses are left to it.
+        let mut rest = insert.clone();
+        let clause = Clause::take(&mut rest).ok()?;
+        let plain = ast::Insert {
+            columns: Vec::new(),
+            source: None,
+            ..rest.clone()
+        };
+        let is_plain = plain.to_string() == format!("INSERT INTO {table}");
+        let has_order =
+            source.order_by.is_some() || source.limit_clause.is_some() || source.with.is_some();
+        (is_plain && !has_order).then_some(Self {
+            table: full_name(table).ok()?,
+            columns,
+            clause,
+            rows,
+        })
+    }
+
+    /// Whether a table with this schema has these columns, and the rows as many values.
+    pub(crate) fn fits(&self, schema: &Schema) -> bool {
+        let width = match self.columns.is_empty() {
+            true => schema.fields().len(),
+            false => self.columns.len(),
+        };
+        let mut names = self.columns.iter();
+        self.rows.iter().all(|row| row.len() == width)
+            && names.all(|name| schema.index_of(name).is_ok())
+            && (1..self.columns.len()).all(|at| !self.columns[..at].contains(&self.columns[at]))
+    }
+
+    /// The rows as a batch with these columns of a table.
+    pub(crate) fn batch(
+        &self,
+        schema: &SchemaRef,
+        parameters: &[ScalarValue],
+    ) -> Result<RecordBatch> {
+        let fields = schema.fields().iter();
+        let fields: Vec<Field> = match self.columns.is_empty() {
+            true => fields.map(|field| field.as_ref().clone()).collect(),
+            false => {
+                let named = self.columns.iter();
+                let named = named.map(|name| Ok(schema.field_with_name(name)?.clone()));
+                named.collect::<Result<_>>()?
+            }
+        };
+        let fields = fields.into_iter().map(|field| field.with_nullable(true));
+        let fields: Vec<Field> = fields.collect();
+        let column = |(place, field): (usize, &Field)| {
+            let cells = self.rows.iter();
+            let cells = cells.map(|row| {
+                let value = row[place].cast(parameters, field.data_type());
+                value.map_err(|error| {
+                    crate::Error::new(error.kind(), format!("column {}: {error}", field.name()))
+                })
+            });
+            let cells: Vec<ScalarValue> = cells.collect::<Result<_>>()?;
+            Ok(ScalarValue::iter_to_array(cells)?)
+        };
+        let columns = fields.iter().enumerate().map(column);
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(RecordBatch::try_new(
+            Arc::new(Schema::new(fields)),
+            columns,
+        )?)
+    }
+}

@@ -1,0 +1,88 @@
+//! Constants and parameters of statements.
+
+use crate::error::{Error, ErrorKind, Result};
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::ast::{self, Expr, UnaryOperator};
+
+/// A value of a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Constant(ScalarValue),
+    /// A number as it is written.
+    Number(String),
+    /// The parameter with this number, counted from 0.
+    Parameter(usize),
+}
+
+impl Value {
+    /// The value of an expression; `None` if it has to be computed.
+    pub(crate) fn of(expr: &Expr) -> Option<Self> {
+        match expr {
+            Expr::Value(value) => Some(match &value.value {
+                ast::Value::Number(number, false) => Self::Number(number.clone()),
+                ast::Value::SingleQuotedString(text) => {
+                    Self::Constant(ScalarValue::from(text.as_str()))
+                }
+                ast::Value::Boolean(value) => Self::Constant(ScalarValue::Boolean(Some(*value))),
+                ast::Value::Null => Self::Constant(ScalarValue::Null),
+                ast::Value::Placeholder(name) => Self::Parameter(number(name)?),
+                _ => return None,
+            }),
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr,
+            } => match Self::of(expr)? {
+                Self::Number(number) if !number.starts_with('-') => {
+                    Some(Self::Number(format!("-{number}")))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The value in a type; one that does not fit is an error.
+    pub(crate) fn cast(&self, parameters: &[ScalarValue], ty: &DataType) -> Result<ScalarValue> {
+        let cast = |value: &ScalarValue| -> Result<ScalarValue> {
+            if value.data_type() == *ty {
+                return Ok(value.clone());
+            }
+            Ok(match value {
+                ScalarValue::Null => ScalarValue::try_from(ty)?,
+                value => value.cast_to(ty)?,
+            })
+        };
+        match self {
+            Self::Constant(value) => cast(value),
+            Self::Parameter(number) => cast(parameter(parameters, *number)?),
+            Self::Number(text) => cast(&match (ty, text.parse::<i64>(), text.parse::<u64>()) {
+                // The digits of decimals are all kept.
+                (DataType::Decimal128(..), ..) => ScalarValue::from(text.as_str()),
+                (_, Ok(number), _) => ScalarValue::Int64(Some(number)),
+                (_, _, Ok(number)) => ScalarValue::UInt64(Some(number)),
+                _ => ScalarValue::Float64(Some(text.parse().map_err(|_| {
+                    Error::new(ErrorKind::Syntax, format!("{text} is not a number"))
+                })?)),
+            }),
+        }
+    }
+}
+
+/// The number of a parameter `$1`, counted from 0.
+pub(crate) fn number(name: &str) -> Option<usize> {
+    let number: usize = name.strip_prefix('$')?.parse().ok()?;
+    number.checked_sub(1)
+}
+
+/// The parameter with this number.
+pub(crate) fn parameter(parameters: &[ScalarValue], number: usize) -> Result<&ScalarValue> {
+    parameters.get(number).ok_or_else(|| {
+        let problem = format!(
+            "parameter ${} has no value: {} are given",
+            number + 1,
+            parameters.len()
+        );
+        Error::new(ErrorKind::Plan, problem)
+    })
+}
