@@ -1,7 +1,8 @@
 //! A connection: runs statements on a database.
 
 use crate::catalog::names::Names;
-use crate::catalog::providers::Tables;
+use crate::catalog::providers::{Attached, Tables};
+use crate::catalog::{series, system};
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::layout::Layout;
 use crate::metric::table::SeriesTable;
@@ -136,7 +137,7 @@ impl Connection {
         runtime()?;
         Ok(Self {
             database: database.clone(),
-            planner: Planner::new(options)?,
+            planner: Planner::new(database, options)?,
             names: Mutex::default(),
             plans: Plans::default(),
             session: Session::Auto,
@@ -291,6 +292,13 @@ impl Connection {
             Statement::RollbackTo(name) => self.transaction()?.rollback_to(&name).map(none),
             Statement::Savepoint(name) => self.transaction()?.savepoint(&name).map(none),
             Statement::Release(name) => self.transaction()?.release(&name).map(none),
+            Statement::Attach { file, name } => {
+                self.planner.files().attach(&name, &file)?;
+                // Names can mean other tables now.
+                self.plans = Plans::default();
+                Ok(None)
+            }
+            Statement::Detach(name) => self.planner.files().detach(&name).map(none),
         }
     }
 
@@ -431,6 +439,7 @@ impl Connection {
 
     /// Runs CREATE, ALTER or DROP; returns the number of rows of CREATE TABLE ... AS.
     fn define(&mut self, statement: ast::Statement, txn: &mut Transaction) -> Result<Option<u64>> {
+        self.planner.files().expect_not_defined(&statement)?;
         let state = txn.state()?;
         let tables = Tables::new(self.names_of(&state));
         let running = tables.slot.run(state);
@@ -519,6 +528,9 @@ impl Tables {
             names,
             slot: Slot::default(),
             changed: None,
+            database: None,
+            attached: Attached::default(),
+            is_read_only: false,
         }
     }
 
@@ -540,7 +552,9 @@ impl Tables {
         for table in RelationTable::names(&snapshot)? {
             tables.push(name(&table, TableKind::Table));
         }
-        tables.push(name(crate::catalog::series::SERIES, TableKind::System));
+        for table in [series::SERIES, system::STATS, system::PINS] {
+            tables.push(name(table, TableKind::System));
+        }
         tables.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(tables)
     }

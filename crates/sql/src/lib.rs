@@ -5,6 +5,7 @@ mod catalog;
 mod connection;
 mod error;
 mod functions;
+mod joins;
 mod leaf;
 mod metric;
 mod options;
