@@ -1,7 +1,8 @@
 //! A connection: runs statements on a database.
 
 use crate::catalog::names::Names;
-use crate::catalog::providers::Tables;
+use crate::catalog::providers::{Attached, Tables};
+use crate::catalog::{series, system};
 use crate::direct::insert::InsertValues;
 use crate::direct::lookup::Lookup;
 use crate::error::{Error, ErrorKind, Result};
@@ -151,7 +152,7 @@ impl Connection {
         runtime()?;
         Ok(Self {
             database: database.clone(),
-            planner: Planner::new(options)?,
+            planner: Planner::new(database, options)?,
             names: Mutex::default(),
             plans: Plans::default(),
             session: Session::Auto,
@@ -393,7 +394,7 @@ impl Connection {
         let none = |()| None;
         match statement {
             Statement::Read(..) | Statement::Change(_) => Ok(None),
-            Statement::Copy(_) if self.planner.files().is_none() => {
+            Statement::Copy(_) if self.planner.reader().is_none() => {
                 let problem = "this connection may not read and write files";
                 Err(Error::new(ErrorKind::Syntax, problem))
             }
@@ -450,6 +451,13 @@ impl Connection {
             Statement::RollbackTo(name) => self.transaction()?.rollback_to(&name).map(none),
             Statement::Savepoint(name) => self.transaction()?.savepoint(&name).map(none),
             Statement::Release(name) => self.transaction()?.release(&name).map(none),
+            Statement::Attach { file, name } => {
+                self.planner.files().attach(&name, &file)?;
+                // Names can mean other tables now.
+                self.plans = Plans::default();
+                Ok(None)
+            }
+            Statement::Detach(name) => self.planner.files().detach(&name).map(none),
         }
     }
 
@@ -598,6 +606,7 @@ impl Connection {
 
     /// Runs CREATE, ALTER or DROP; returns the number of rows of CREATE TABLE ... AS.
     fn define(&mut self, statement: ast::Statement, txn: &mut Transaction) -> Result<Option<u64>> {
+        self.planner.files().expect_not_defined(&statement)?;
         let state = txn.state()?;
         let tables = self.tables_of(&state);
         let running = tables.slot.run(state);
@@ -766,8 +775,11 @@ impl Connection {
         Tables {
             names: self.names_of(state),
             slot: Slot::default(),
-            files: self.planner.files().cloned(),
+            reader: self.planner.reader().cloned(),
             changed: None,
+            database: None,
+            attached: Attached::default(),
+            is_read_only: false,
         }
     }
 
@@ -824,7 +836,9 @@ impl Tables {
         for table in RelationTable::names(&snapshot)? {
             tables.push(name(&table, TableKind::Table));
         }
-        tables.push(name(crate::catalog::series::SERIES, TableKind::System));
+        for table in [series::SERIES, system::STATS, system::PINS] {
+            tables.push(name(table, TableKind::System));
+        }
         tables.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(tables)
     }

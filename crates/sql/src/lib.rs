@@ -7,6 +7,7 @@ mod direct;
 mod error;
 mod files;
 mod functions;
+mod joins;
 mod leaf;
 mod metric;
 mod options;

@@ -1,13 +1,17 @@
 //! The planner: its settings, functions and rules, which all statements of a connection share.
 
 use crate::aggregate::rule::AggregatesFromTrees;
-use crate::catalog::providers::{CATALOG, PUBLIC, Tables};
+use crate::catalog::files::{self, Files};
+use crate::catalog::providers::{Attached, CATALOG, PUBLIC, Tables};
+use crate::catalog::read_only::ReadOnly;
 use crate::error::{Error, ErrorKind, Result};
 use crate::functions;
+use crate::joins;
 use crate::metric::newest::NewestFirst;
 use crate::options::ConnectionOptions;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
+use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::{QueryPlanner, SQLOptions, SessionState};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionStateBuilder, TaskContext};
@@ -20,6 +24,7 @@ use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tidalite::Database;
 
 /// The physical rules of DataFusion, and ours behind the rules that fold statistics into constants.
 fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -47,7 +52,8 @@ impl QueryPlanner for NodePlanner {
         plan: &LogicalPlan,
         session: &dyn Session,
     ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
-        let planners = functions::extension_planners();
+        let mut planners = functions::extension_planners();
+        planners.push(Arc::new(joins::TimeJoinPlanner));
         let planner = DefaultPhysicalPlanner::with_extension_planners(planners);
         planner.create_physical_plan(plan, session).await
     }
@@ -58,13 +64,17 @@ pub(crate) struct Planner {
     /// Settings, functions and rules. The catalog and the present time belong to the last statement: a session for
     /// each statement would copy hundreds of functions.
     session: SessionState,
-    /// The session that reads files; `None` if statements may not.
-    files: Option<Arc<SessionState>>,
+    /// The session that reads files of rows; `None` if statements may not.
+    reader: Option<Arc<SessionState>>,
+    /// The database, for the tables about it.
+    database: Database,
+    /// The files that are attached.
+    files: Files,
 }
 
 impl Planner {
-    /// Creates a planner for queries with these options.
-    pub(crate) fn new(options: &ConnectionOptions) -> Result<Self> {
+    /// Creates a planner for queries on a database with these options.
+    pub(crate) fn new(database: &Database, options: &ConnectionOptions) -> Result<Self> {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, PUBLIC)
             .with_create_default_catalog_and_schema(false)
@@ -84,6 +94,8 @@ impl Planner {
             .with_runtime_env(runtime.build_arc()?)
             .with_default_features()
             .with_physical_optimizer_rules(rules(options.use_statistics))
+            .with_optimizer_rule(Arc::new(joins::PushBelowTimeJoin))
+            .with_relation_planners(vec![Arc::new(joins::JoinRelations)])
             .with_query_planner(Arc::new(NodePlanner));
         builder
             .scalar_functions()
@@ -97,13 +109,18 @@ impl Planner {
         for rule in functions::analyzer_rules() {
             session.add_analyzer_rule(rule);
         }
-        let files = options.files.then(|| Arc::new(session.clone()));
-        Ok(Self { session, files })
+        let reader = options.files.then(|| Arc::new(session.clone()));
+        Ok(Self {
+            session,
+            reader,
+            database: database.clone(),
+            files: Files::default(),
+        })
     }
 
-    /// The session that reads files; `None` if statements may not.
-    pub(crate) fn files(&self) -> Option<&Arc<SessionState>> {
-        self.files.as_ref()
+    /// The session that reads files of rows; `None` if statements may not.
+    pub(crate) fn reader(&self) -> Option<&Arc<SessionState>> {
+        self.reader.as_ref()
     }
 
     /// Begins a statement on the tables of an earlier one: it gets the present time.
@@ -117,11 +134,22 @@ impl Planner {
     /// Begins a statement on these tables.
     pub(crate) fn begin(&mut self, tables: &Tables) {
         self.begin_again();
-        self.session.register_catalog_list(Arc::new(tables.clone()));
+        let tables = Tables {
+            database: Some(self.database.clone()),
+            attached: Attached::new(&self.files),
+            ..tables.clone()
+        };
+        self.session.register_catalog_list(Arc::new(tables));
+    }
+
+    /// The files that are attached.
+    pub(crate) fn files(&mut self) -> &mut Files {
+        &mut self.files
     }
 
     /// Plans a statement on the tables of the last call of `begin`.
-    pub(crate) async fn logical(&self, statement: Statement) -> Result<LogicalPlan> {
+    pub(crate) async fn logical(&self, mut statement: Statement) -> Result<LogicalPlan> {
+        joins::prepare(&mut statement);
         let plan = self.session.statement_to_plan(statement).await?;
         let reading = SQLOptions::new()
             .with_allow_ddl(false)
@@ -135,8 +163,12 @@ impl Planner {
     }
 
     /// Plans a change of rows on the tables of the last call of `begin`: the rows to insert, update or delete.
-    pub(crate) async fn change(&self, statement: Statement) -> Result<DmlStatement> {
+    pub(crate) async fn change(&self, mut statement: Statement) -> Result<DmlStatement> {
+        joins::prepare(&mut statement);
         match self.session.statement_to_plan(statement).await? {
+            LogicalPlan::Dml(plan) if source_as_provider(&plan.target)?.is::<ReadOnly>() => {
+                Err(files::read_only(&plan.table_name))
+            }
             LogicalPlan::Dml(plan) => Ok(plan),
             other => Err(Error::new(
                 ErrorKind::Syntax,

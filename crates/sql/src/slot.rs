@@ -9,20 +9,35 @@ use tidalite::AnyRead;
 
 /// The place of a snapshot, shared by the nodes of a plan.
 #[derive(Clone, Default)]
-pub(crate) struct Slot(Arc<Mutex<Option<AnyRead>>>);
+pub(crate) struct Slot(Arc<Mutex<Option<State>>>);
+
+/// The state of a running statement.
+struct State {
+    snapshot: AnyRead,
+    /// The other files that the statement reads.
+    others: Vec<Running>,
+}
 
 /// A running statement. Empties its slot when it ends.
 pub(crate) struct Running(Slot);
 
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Option<AnyRead>> {
+    fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The snapshot of the running statement; a handle that counts its own reads.
     pub(crate) fn snapshot(&self) -> Result<AnyRead> {
-        let ended = || Error::new(ErrorKind::Execution, "the statement has ended");
-        self.lock().clone().ok_or_else(ended)
+        let state = self.lock();
+        let snapshot = state.as_ref().map(|state| state.snapshot.clone());
+        snapshot.ok_or_else(ended)
+    }
+
+    /// Ends `other` together with the running statement.
+    pub(crate) fn keep(&self, other: Running) -> Result<()> {
+        let mut state = self.lock();
+        state.as_mut().ok_or_else(ended)?.others.push(other);
+        Ok(())
     }
 
     /// Whether a statement is running.
@@ -32,19 +47,31 @@ impl Slot {
 
     /// Begins a statement.
     pub(crate) fn run(&self, snapshot: AnyRead) -> Running {
-        *self.lock() = Some(snapshot);
+        let others = Vec::new();
+        *self.lock() = Some(State { snapshot, others });
         Running(self.clone())
     }
 }
 
+fn ended() -> Error {
+    Error::new(ErrorKind::Execution, "the statement has ended")
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        *self.0.lock() = None;
+        // The other slots are emptied when this one is no longer locked.
+        let state = self.0.lock().take();
+        drop(state);
     }
 }
 
 impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Slot({:?})", self.lock().as_ref().map(AnyRead::txn))
+        let state = self.lock();
+        write!(
+            f,
+            "Slot({:?})",
+            state.as_ref().map(|state| state.snapshot.txn())
+        )
     }
 }

@@ -32,6 +32,12 @@ pub(crate) enum Statement {
     RollbackTo(String),
     Savepoint(String),
     Release(String),
+    /// Makes the tables of another file readable under a name.
+    Attach {
+        file: String,
+        name: String,
+    },
+    Detach(String),
 }
 
 /// A version of the database.
@@ -141,6 +147,24 @@ impl Statement {
             }
             Sql::Savepoint { name } => Self::Savepoint(name.value),
             Sql::ReleaseSavepoint { name } => Self::Release(name.value),
+            Sql::AttachDatabase {
+                schema_name,
+                database_file_name,
+                ..
+            } => {
+                let file = match database_file_name {
+                    ast::Expr::Value(value) => value.value.into_string(),
+                    _ => None,
+                };
+                let file = file.ok_or_else(|| syntax("ATTACH needs a path in quotes"))?;
+                let name = schema_name.value;
+                Self::Attach { file, name }
+            }
+            Sql::DetachDuckDBDatabase {
+                if_exists: false,
+                database_alias,
+                ..
+            } => Self::Detach(database_alias.value),
             _ => Self::Read(Parsed::Statement(statement), version),
         })
     }

@@ -5,6 +5,7 @@
 
 use crate::error::Result;
 use crate::metric::layout::{Layout, Source};
+use crate::relational::declared;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tidalite::{AnyRead, CatalogVersion, SeriesName};
@@ -40,7 +41,9 @@ impl Names {
     pub(crate) fn metrics(&self, snapshot: &AnyRead) -> Result<&[String]> {
         if self.metrics.get().is_none() {
             let metrics = snapshot.metrics("", usize::MAX)?;
-            let metrics = metrics.into_iter().map(|metric| metric.text).collect();
+            let mut names = declared::metrics(snapshot)?;
+            names.extend(metrics.into_iter().map(|metric| metric.text));
+            let metrics = names.into_iter().collect();
             // If another thread was faster, its list is the same.
             drop(self.metrics.set(metrics));
         }
@@ -146,6 +149,8 @@ impl Names {
             sources.push(Source {
                 metric: metric.to_owned(),
                 leaf: leaf.map(str::to_owned),
+                declared: declared::find(snapshot, metric)?
+                    .map(|declared| (declared.tags, declared.schema)),
                 series: snapshot.list(&pattern)?,
             });
         }

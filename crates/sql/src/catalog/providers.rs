@@ -1,10 +1,15 @@
 //! Catalogs and schemas, as the planner asks for them.
 //!
 //! A name with dots can be written in one piece, `"wind.speed"`, or as schema and table, `wind.speed`: the schema `wind`
-//! contains every table whose name begins with `wind.`.
+//! contains every table whose name begins with `wind.`. The name of an attached file is a catalog, and a schema with the
+//! file's tables; it takes precedence over names with this first part.
 
+use crate::catalog::files::Files;
+pub(crate) use crate::catalog::files::{CATALOG, PUBLIC};
 use crate::catalog::names::Names;
+use crate::catalog::read_only::ReadOnly;
 use crate::catalog::series::{self, SeriesList};
+use crate::catalog::system::{self, SystemTable};
 use crate::error::{Error, ErrorKind};
 use crate::files::listing;
 use crate::metric::table::SeriesTable;
@@ -15,28 +20,78 @@ use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use datafusion::execution::context::SessionState;
-use std::sync::Arc;
-
-/// The catalog of the database itself.
-pub(crate) const CATALOG: &str = "tidalite";
-
-/// The schema of names without a schema.
-pub(crate) const PUBLIC: &str = "public";
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite::{AnyRead, Database};
 
 /// The tables of a snapshot.
 #[derive(Clone)]
 pub(crate) struct Tables {
     pub(crate) names: Arc<Names>,
     pub(crate) slot: Slot,
-    /// The session that reads files; `None` if statements may not.
-    pub(crate) files: Option<Arc<SessionState>>,
+    /// The session that reads files of rows; `None` if statements may not.
+    pub(crate) reader: Option<Arc<SessionState>>,
     /// The table that the statement changes, if it changes one.
     pub(crate) changed: Option<(Arc<str>, Purpose)>,
+    /// The database, for the tables about it.
+    pub(crate) database: Option<Database>,
+    pub(crate) attached: Attached,
+    /// Whether these are the tables of an attached file.
+    pub(crate) is_read_only: bool,
+}
+
+/// The attached files as a statement sees them: each is opened when the statement first names it.
+#[derive(Clone, Default)]
+pub(crate) struct Attached {
+    files: Files,
+    open: Arc<Mutex<BTreeMap<String, Tables>>>,
+}
+
+impl Attached {
+    /// The files for a new statement.
+    pub(crate) fn new(files: &Files) -> Self {
+        Self {
+            files: files.clone(),
+            open: Arc::default(),
+        }
+    }
+
+    /// The tables of the file with this name, in one snapshot for the whole statement, which runs in the slot `main`.
+    fn tables(&self, name: &str, main: &Slot) -> crate::Result<Option<Tables>> {
+        let Some(file) = self.files.get(name) else {
+            return Ok(None);
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tables) = open.get(name) {
+            return Ok(Some(tables.clone()));
+        }
+        let snapshot = AnyRead::from(file.database.begin_read()?);
+        let tables = Tables {
+            names: file.names_of(&snapshot),
+            slot: Slot::default(),
+            reader: None,
+            changed: None,
+            database: Some(file.database.clone()),
+            attached: Self::default(),
+            is_read_only: true,
+        };
+        main.keep(tables.slot.run(snapshot))?;
+        open.insert(name.to_owned(), tables.clone());
+        Ok(Some(tables))
+    }
 }
 
 impl Tables {
     /// The table with this full name.
     pub(crate) fn table(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
+        Ok(match self.own_table(name)? {
+            Some(table) if self.is_read_only => Some(Arc::new(ReadOnly(table))),
+            table => table,
+        })
+    }
+
+    fn own_table(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
         let changed = self.changed.as_ref().filter(|(own, _)| **own == *name);
         let purpose = changed.map_or(Purpose::Read, |(_, purpose)| *purpose);
         let table: Option<Arc<dyn TableProvider>> =
@@ -66,7 +121,8 @@ impl Tables {
         if name == series::SERIES {
             return Ok(Some(Arc::new(SeriesList::new(self.slot.clone()))));
         }
-        Ok(None)
+        let table = SystemTable::find(name, self.database.as_ref());
+        Ok(table.map(|table| Arc::new(table) as Arc<dyn TableProvider>))
     }
 }
 
@@ -75,15 +131,10 @@ impl Tables {
     pub(crate) fn exists(&self, name: &str) -> crate::Result<bool> {
         let snapshot = self.slot.snapshot()?;
         Ok(name == series::SERIES
+            || SystemTable::find(name, None).is_some()
             || snapshot.table_types(name)?.is_some()
             || snapshot.is_set_table(name)?.is_some()
             || self.names.has(&snapshot, name)?)
-    }
-}
-
-impl std::fmt::Debug for Tables {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tables")
     }
 }
 
@@ -97,10 +148,18 @@ impl CatalogProviderList for Tables {
     }
 
     fn catalog_names(&self) -> Vec<String> {
-        vec![CATALOG.to_owned()]
+        let attached = self.attached.files.names().cloned();
+        [CATALOG.to_owned()].into_iter().chain(attached).collect()
     }
 
     fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        if self.attached.files.get(name).is_some() {
+            return Some(Arc::new(Catalog {
+                tables: self.clone(),
+                prefix: String::new(),
+                file: Some(name.to_owned()),
+            }));
+        }
         let prefix = if name == CATALOG {
             String::new()
         } else {
@@ -109,22 +168,35 @@ impl CatalogProviderList for Tables {
         Some(Arc::new(Catalog {
             tables: self.clone(),
             prefix,
+            file: None,
         }))
     }
 }
 
-/// The tables whose names begin with a prefix: none, or the first part of a name of three.
+/// The tables of the database or of an attached file whose names begin with a prefix: none, or the first part of a name
+/// of three.
 #[derive(Debug)]
 struct Catalog {
     tables: Tables,
     prefix: String,
+    file: Option<String>,
+}
+
+impl Catalog {
+    /// The tables of the database or of the file.
+    fn tables(&self) -> crate::Result<Tables> {
+        let Some(file) = &self.file else {
+            return Ok(self.tables.clone());
+        };
+        let tables = self.tables.attached.tables(file, &self.tables.slot)?;
+        tables.ok_or_else(|| Error::new(ErrorKind::Plan, format!("no file is attached as {file}")))
+    }
 }
 
 impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
-        let tables = &self.tables;
-        let snapshot = tables.slot.snapshot();
-        let schemas = snapshot.and_then(|snapshot| {
+        let schemas = self.tables().and_then(|tables| {
+            let snapshot = tables.slot.snapshot()?;
             let schemas = tables.names.schemas(&snapshot)?.into_iter();
             Ok(schemas.map(str::to_owned).collect::<Vec<_>>())
         });
@@ -133,20 +205,24 @@ impl CatalogProvider for Catalog {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        let prefix = match name {
-            PUBLIC if self.prefix.is_empty() => String::new(),
-            name => format!("{}{name}.", self.prefix),
+        let is_file = self.prefix.is_empty() && self.tables.attached.files.get(name).is_some();
+        let (prefix, file) = match name {
+            _ if self.file.is_none() && is_file => (String::new(), Some(name.to_owned())),
+            PUBLIC if self.prefix.is_empty() => (String::new(), self.file.clone()),
+            name => (format!("{}{name}.", self.prefix), self.file.clone()),
         };
-        Some(Arc::new(Schema {
+        let catalog = Self {
             tables: self.tables.clone(),
-            prefix,
-        }))
+            prefix: prefix.clone(),
+            file,
+        };
+        Some(Arc::new(Schema { catalog, prefix }))
     }
 }
 
 #[derive(Debug)]
 struct Schema {
-    tables: Tables,
+    catalog: Catalog,
     prefix: String,
 }
 
@@ -157,42 +233,54 @@ impl SchemaProvider for Schema {
         tables.sort_unstable();
         tables.dedup();
         // A table that cannot be opened because of a clash of names must not keep others from being listed.
-        tables.retain(|name| self.tables.table(&format!("{}{name}", self.prefix)).is_ok());
+        tables.retain(|name| self.find(name).is_ok());
         tables
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let full = format!("{}{name}", self.prefix);
-        if let Some(table) = self.tables.table(&full)? {
+        if let Some(table) = self.find(name)? {
             return Ok(Some(table));
         }
-        match &self.tables.files {
+        match &self.catalog.tables.reader {
             Some(session) if self.prefix.is_empty() => listing::table(name, session).await,
             _ => Ok(None),
         }
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        let table = self.tables.table(&format!("{}{name}", self.prefix));
-        table.is_ok_and(|table| table.is_some())
+        self.find(name).is_ok_and(|table| table.is_some())
     }
 }
 
 impl Schema {
+    fn find(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
+        self.catalog
+            .tables()?
+            .table(&format!("{}{name}", self.prefix))
+    }
+
     /// The names of the tables, in any order.
     fn names(&self) -> crate::Result<Vec<String>> {
-        let snapshot = self.tables.slot.snapshot()?;
-        let names = &self.tables.names;
+        let tables = self.catalog.tables()?;
+        let snapshot = tables.slot.snapshot()?;
+        let names = &tables.names;
         let metrics = names.metrics(&snapshot)?.iter().map(String::as_str);
         let all = metrics.chain(names.wide_tables(&snapshot)?);
         let own = all.filter_map(|name| name.strip_prefix(&self.prefix));
         let own = own.filter(|rest| self.prefix.is_empty() || !rest.contains('.'));
         let mut tables: Vec<String> = own.map(str::to_owned).collect();
         if self.prefix.is_empty() {
-            tables.push(series::SERIES.to_owned());
+            let system = [series::SERIES, system::STATS, system::PINS];
+            tables.extend(system.map(str::to_owned));
             tables.extend(OrderedTable::names(&snapshot)?);
             tables.extend(RelationTable::names(&snapshot)?);
         }
         Ok(tables)
+    }
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tables({:?})", self.slot)
     }
 }

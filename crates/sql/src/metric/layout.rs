@@ -75,10 +75,24 @@ pub(crate) enum Role {
 pub(crate) struct Source {
     pub(crate) metric: String,
     pub(crate) leaf: Option<String>,
+    /// The tags and columns that the metric was created with, if it was created before its series.
+    pub(crate) declared: Option<(Vec<String>, tidalite::Schema)>,
     pub(crate) series: Vec<Arc<SeriesInfo>>,
 }
 
 impl Source {
+    /// The schemas of the series, and the one that the metric was created with.
+    fn schemas(&self) -> impl Iterator<Item = &tidalite::Schema> {
+        let declared = self.declared.iter().map(|(_, schema)| schema);
+        declared.chain(self.series.iter().map(|info| &info.schema))
+    }
+
+    /// The schema of a new series.
+    pub(crate) fn template(&self) -> Option<&tidalite::Schema> {
+        let declared = self.declared.as_ref().map(|(_, schema)| schema);
+        declared.or_else(|| self.series.last().map(|info| &info.schema))
+    }
+
     /// The name of a column of the metric's series in the table.
     fn column_name(&self, column: &str) -> String {
         match &self.leaf {
@@ -96,13 +110,17 @@ impl Layout {
     /// Two columns of a wide table have the same name.
     pub(crate) fn new(table: &str, sources: Vec<Source>) -> Result<Self> {
         let series = || sources.iter().flat_map(|source| &source.series);
-        let units = series().map(|info| arrow_unit(info.schema.unit));
+        let declared = || sources.iter().filter_map(|source| source.declared.as_ref());
+        let units = series().map(|info| &info.schema);
+        let units = units.chain(declared().map(|(_, schema)| schema));
+        let units = units.map(|schema| arrow_unit(schema.unit));
         let unit = units
             .min_by_key(|&unit| nanos_of(unit))
             .unwrap_or(TimeUnit::Nanosecond);
         let keys: BTreeSet<&str> = series()
             .filter_map(|info| info.name.as_ref())
             .flat_map(|name| name.tags().iter().map(|(key, _)| key.as_str()))
+            .chain(declared().flat_map(|(tags, _)| tags.iter().map(String::as_str)))
             .collect();
         let tags: Vec<TagColumn> = keys
             .iter()
@@ -145,8 +163,8 @@ impl Layout {
 
     /// The value columns of the table that a metric has.
     pub(crate) fn columns_of(&self, source: &Source) -> Vec<usize> {
-        let series = source.series.iter();
-        let names = series.flat_map(|info| info.schema.columns.iter().map(|column| &column.name));
+        let schemas = source.schemas();
+        let names = schemas.flat_map(|schema| schema.columns.iter().map(|column| &column.name));
         let places: BTreeSet<usize> = names.filter_map(|name| self.place(source, name)).collect();
         places.into_iter().collect()
     }
@@ -229,13 +247,13 @@ fn value_columns(sources: &[Source]) -> Vec<(String, DataType)> {
     for source in sources {
         let mut own: Vec<(&str, DataType)> = Vec::new();
         let mut last: Option<&tidalite::Schema> = None;
-        for info in &source.series {
+        for schema in source.schemas() {
             // Most series of a metric have the same columns.
-            if last == Some(&info.schema) {
+            if last == Some(schema) {
                 continue;
             }
-            last = Some(&info.schema);
-            for column in &info.schema.columns {
+            last = Some(schema);
+            for column in &schema.columns {
                 let ty = column_type(column.ty);
                 match own.iter_mut().find(|(name, _)| *name == column.name) {
                     Some((_, known)) => *known = common_type(known, &ty),

@@ -7,9 +7,11 @@
 //! range    conditions on a key as ranges of it
 //! table    the table, as the planner sees it
 //! scan     the scan as a node of a plan
+//! declared metrics without series
 //! ```
 
 pub(crate) mod columns;
+pub(crate) mod declared;
 pub(crate) mod range;
 pub(crate) mod rows;
 pub(crate) mod scan;

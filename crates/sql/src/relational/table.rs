@@ -21,6 +21,9 @@ use tidalite::relation::Schema;
 /// The column of the keys of rows, in statements that change rows.
 pub(crate) const KEY: &str = "__key";
 
+/// The beginning of the names of relations that declare metrics.
+pub(crate) const DECLARATION: &str = "series/";
+
 /// The part of a relation in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -95,8 +98,15 @@ impl RelationTable {
         }))
     }
 
-    /// The names of all relations.
+    /// The names of all relations but those that declare metrics.
     pub(crate) fn names(snapshot: &AnyRead) -> Result<Vec<String>> {
+        let mut names = Self::all_names(snapshot)?;
+        names.retain(|name| !name.starts_with(DECLARATION));
+        Ok(names)
+    }
+
+    /// The names of all relations.
+    pub(crate) fn all_names(snapshot: &AnyRead) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for name in snapshot.tables()? {
             let types = snapshot.table_types(&name)?;

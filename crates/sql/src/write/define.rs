@@ -3,6 +3,7 @@
 use crate::catalog::providers::Tables;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::table::SeriesTable;
+use crate::relational::declared;
 use crate::relational::table::{Purpose, RelationTable};
 use crate::relational::types;
 use crate::session::Planner;
@@ -14,11 +15,11 @@ use datafusion::logical_expr::expr::Expr as LogicalExpr;
 use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan, Volatility};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    self, AlterColumnOperation, AlterTableOperation, ColumnDef, DataType, ObjectName, ObjectType,
-    RenameTableNameKind, TableConstraint,
+    self, AlterColumnOperation, AlterTableOperation, ColumnDef, CreateTableOptions, DataType,
+    ObjectName, ObjectType, RenameTableNameKind, SqlOption, TableConstraint,
 };
-use tidalite::WriteTxn;
 use tidalite::relation::{Cell, Column, ColumnType, Index, Schema};
+use tidalite::{SeriesName, WriteTxn};
 
 /// A change of tables, planned.
 pub(crate) enum Definition {
@@ -50,6 +51,8 @@ pub(crate) enum Definition {
 /// A table that is dropped or emptied.
 pub(crate) enum Dropped {
     Table(String),
+    /// The declaration of a metric, which has no rows.
+    Declaration(String),
     Series(Vec<tidalite::SeriesId>),
 }
 
@@ -136,16 +139,61 @@ impl Definition {
             }
             return Err(plan_error(format_args!("there is a table {name} already")));
         }
+        let series = series_options(&mut create)?;
         let uniques = unique_names(&create);
         let guids = guids(&mut create.columns);
         let statement = Parsed::Statement(Box::new(ast::Statement::CreateTable(create)));
         let planned = planned(statement, planner).await?;
         let schema = schema_of(&planned, &guids, &uniques, planner.session())?;
+        if let Some(tags) = series {
+            return Self::declare(&name, schema, tags, &planned);
+        }
         let rows = match &*planned.input {
             LogicalPlan::EmptyRelation(_) => None,
             rows => Some(rows.clone()),
         };
         Ok(Self::Create { name, schema, rows })
+    }
+
+    /// CREATE TABLE ... WITH (series): the metric is there before its first series.
+    fn declare(
+        metric: &str,
+        mut schema: Schema,
+        tags: Option<Vec<String>>,
+        planned: &CreateMemoryTable,
+    ) -> Result<Self> {
+        if !matches!(&*planned.input, LogicalPlan::EmptyRelation(_)) {
+            return Err(syntax("CREATE TABLE ... WITH (series) ... AS"));
+        }
+        if !schema.indexes.is_empty()
+            || !schema.primary_key.is_empty()
+            || schema.columns.iter().any(|column| column.default.is_some())
+        {
+            return Err(syntax("keys and defaults of series"));
+        }
+        let is_tag = |column: &&Column| match &tags {
+            Some(tags) => tags.contains(&column.name),
+            None => column.kind == ColumnType::Text,
+        };
+        if let Some(unknown) = tags
+            .iter()
+            .flatten()
+            .find(|tag| schema.position(tag).is_none())
+        {
+            return Err(plan_error(format_args!(
+                "there is no column {unknown} for a tag"
+            )));
+        }
+        let keys = schema.columns.iter().take(1);
+        let keys = keys.chain(schema.columns.iter().skip(1).filter(is_tag));
+        schema.primary_key = keys.map(|column| column.name.clone()).collect();
+        SeriesName::new(metric, [])?;
+        declared::of(metric, &schema)?;
+        Ok(Self::Create {
+            name: declared::relation_name(metric),
+            schema,
+            rows: None,
+        })
     }
 
     fn create_index(create: &ast::CreateIndex, tables: &Tables) -> Result<Self> {
@@ -249,7 +297,9 @@ impl Definition {
             Self::Drop(dropped) => {
                 for dropped in dropped {
                     match dropped {
-                        Dropped::Table(name) => drop(txn.drop_table(name)?),
+                        Dropped::Table(name) | Dropped::Declaration(name) => {
+                            txn.drop_table(name)?;
+                        }
                         Dropped::Series(series) => {
                             for &id in series {
                                 txn.remove_series_by_id(id)?;
@@ -262,6 +312,7 @@ impl Definition {
                 for emptied in emptied {
                     match emptied {
                         Dropped::Table(name) => relation::open(txn, name)?.clear()?,
+                        Dropped::Declaration(_) => {}
                         Dropped::Series(series) => {
                             for &id in series {
                                 txn.series_by_id(id)?.delete(..)?;
@@ -433,6 +484,42 @@ fn guids(columns: &mut [ColumnDef]) -> Vec<String> {
     names
 }
 
+/// Takes the options of series out of a statement: `None` if it creates a relation; else the tags, if they are named.
+fn series_options(create: &mut ast::CreateTable) -> Result<Option<Option<Vec<String>>>> {
+    let options = match &mut create.table_options {
+        CreateTableOptions::With(options) => std::mem::take(options),
+        _ => return Ok(None),
+    };
+    create.table_options = CreateTableOptions::None;
+    let (mut is_series, mut tags) = (false, None);
+    for option in options {
+        match &option {
+            SqlOption::Ident(name) if name.value.eq_ignore_ascii_case("series") => is_series = true,
+            SqlOption::KeyValue {
+                key,
+                value: ast::Expr::Value(value),
+            } if key.value.eq_ignore_ascii_case("tags") => {
+                let ast::Value::SingleQuotedString(list) = &value.value else {
+                    return Err(syntax(option));
+                };
+                let names = list.split(',').map(str::trim);
+                tags = Some(
+                    names
+                        .filter(|name| !name.is_empty())
+                        .map(str::to_owned)
+                        .collect(),
+                );
+            }
+            _ => return Err(syntax(option)),
+        }
+    }
+    match (is_series, tags) {
+        (true, tags) => Ok(Some(tags)),
+        (false, None) => Ok(None),
+        (false, Some(_)) => Err(syntax("tags of a table that is not WITH (series)")),
+    }
+}
+
 /// The names that a statement gives to the unique constraints of the table, in order.
 fn unique_names(create: &ast::CreateTable) -> Vec<Option<String>> {
     let constraints = create.constraints.iter();
@@ -586,6 +673,11 @@ fn dropped(names: &[ObjectName], if_exists: bool, tables: &Tables) -> Result<Vec
             dropped.push(Dropped::Table(name));
         } else if let Some(table) = table.downcast_ref::<SeriesTable>() {
             let sources = table.layout.sources.iter();
+            for source in sources.clone().filter(|source| source.declared.is_some()) {
+                dropped.push(Dropped::Declaration(declared::relation_name(
+                    &source.metric,
+                )));
+            }
             let series = sources.flat_map(|source| source.series.iter().map(|info| info.id));
             dropped.push(Dropped::Series(series.collect()));
         } else {

@@ -1,7 +1,7 @@
 //! Inserts batches of rows into the series of a table.
 //!
-//! The tags of a row select its series; a series that does not exist is created with the columns of the newest series of
-//! its metric. In a wide table a row is one row of each metric of which it has a value.
+//! The tags of a row select its series; a series that does not exist is created with the columns of the metric,
+//! or of its newest series. In a wide table a row is one row of each metric of which it has a value.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::layout::{Layout, Source, TIME};
@@ -183,9 +183,8 @@ impl SeriesInsert {
             Err(error) if error.kind() == DatabaseErrorKind::NotFound => {}
             found => return Ok(found?),
         }
-        let template = source.series.last().map(|info| &info.schema);
         let mut opener = txn.open_series(&name);
-        if let Some(schema) = template {
+        if let Some(schema) = source.template() {
             opener = opener.schema(schema);
         }
         let series = opener.open()?;

@@ -1,0 +1,129 @@
+//! Other database files, attached under a name for reading.
+
+use crate::catalog::names::Names;
+use crate::error::{Error, ErrorKind, Result};
+use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidalite::{AnyRead, Database, Options};
+
+/// The catalog of the database itself.
+pub(crate) const CATALOG: &str = "tidalite";
+
+/// The schema of names without a schema.
+pub(crate) const PUBLIC: &str = "public";
+
+/// The schema of the views about tables, in every catalog.
+const VIEWS: &str = "information_schema";
+
+/// The files that a connection has attached, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Files(BTreeMap<String, File>);
+
+/// An attached file.
+#[derive(Clone)]
+pub(crate) struct File {
+    pub(crate) database: Database,
+    /// The tables of the newest list of series that a statement has seen.
+    names: Arc<Mutex<Option<Arc<Names>>>>,
+}
+
+impl Files {
+    /// Attaches a file.
+    ///
+    /// # Errors
+    /// The name is taken; the file cannot be opened.
+    pub(crate) fn attach(&mut self, name: &str, path: &str) -> Result<()> {
+        if [CATALOG, PUBLIC, VIEWS].contains(&name) {
+            return Err(plan(format!(
+                "{name} is a reserved name: choose another one for the file"
+            )));
+        }
+        if self.0.contains_key(name) {
+            return Err(plan(format!(
+                "{name} is attached already; DETACH {name} ends that"
+            )));
+        }
+        let database = Options::new().read_only(true).open(path)?;
+        let file = File {
+            database,
+            names: Arc::default(),
+        };
+        self.0.insert(name.to_owned(), file);
+        Ok(())
+    }
+
+    /// Detaches a file; running queries continue to read it.
+    ///
+    /// # Errors
+    /// No file with this name is attached.
+    pub(crate) fn detach(&mut self, name: &str) -> Result<()> {
+        match self.0.remove(name) {
+            Some(_) => Ok(()),
+            None => Err(plan(format!("no file is attached as {name}"))),
+        }
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&File> {
+        self.0.get(name)
+    }
+
+    /// Fails if a statement would create or change a table in an attached file.
+    pub(crate) fn expect_not_defined(&self, statement: &ast::Statement) -> Result<()> {
+        let names: Vec<&ObjectName> = match statement {
+            ast::Statement::CreateTable(create) => vec![&create.name],
+            ast::Statement::CreateIndex(create) => vec![&create.table_name],
+            ast::Statement::AlterTable(alter) => vec![&alter.name],
+            ast::Statement::Drop { names, .. } => names.iter().collect(),
+            ast::Statement::Truncate(truncate) => truncate
+                .table_names
+                .iter()
+                .map(|target| &target.name)
+                .collect(),
+            _ => Vec::new(),
+        };
+        for name in names {
+            if let [first, _, ..] = &name.0[..]
+                && let Some(first) = first.as_ident()
+                && self.0.contains_key(&first.value)
+            {
+                return Err(read_only(name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl File {
+    /// The names of the tables in a snapshot of the file.
+    pub(crate) fn names_of(&self, snapshot: &AnyRead) -> Arc<Names> {
+        let version = snapshot.catalog_version();
+        let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.as_ref().filter(|names| names.are_of(&version)) {
+            Some(names) => Arc::clone(names),
+            None => Arc::clone(known.insert(Arc::new(Names::new(version)))),
+        }
+    }
+}
+
+fn plan(problem: String) -> Error {
+    Error::new(ErrorKind::Plan, problem)
+}
+
+/// The error of a statement that would change a table of an attached file.
+pub(crate) fn read_only(table: &dyn fmt::Display) -> Error {
+    plan(format!(
+        "{table} is in an attached file, which can only be read"
+    ))
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("File")
+    }
+}

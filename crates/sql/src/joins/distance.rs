@@ -1,0 +1,77 @@
+//! Distances in time, as arguments give them: intervals for timestamps, numbers for times that are integers.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, IntervalUnit, Schema};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::planner::RelationPlannerContext;
+use datafusion::physical_expr::create_physical_expr;
+use datafusion::sql::sqlparser::ast;
+use std::sync::Arc;
+
+const NANOS_PER_DAY: i128 = 86_400_000_000_000;
+const NANOS_PER_MILLI: i128 = 1_000_000;
+
+/// The distance that a constant argument gives: nanoseconds, or a number if the times are integers.
+pub(super) fn distance(
+    (function, argument): (&str, &str),
+    sql: ast::Expr,
+    is_number: bool,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<i128> {
+    let text = sql.to_string();
+    let value = constant(sql, context)?;
+    let found = match is_number {
+        true => number(&value),
+        false => nanos(&value)?,
+    };
+    let expected = match is_number {
+        true => "a number, because the times are integers",
+        false => "an interval of days or parts of days",
+    };
+    match found {
+        Some(distance) => Ok(distance),
+        None => plan_err!("{function}: the {argument} is {text}, expected {expected}"),
+    }
+}
+
+/// Evaluates an expression without columns.
+fn constant(sql: ast::Expr, context: &mut dyn RelationPlannerContext) -> Result<ScalarValue> {
+    let no_columns = DFSchema::empty();
+    let expr = context.sql_to_expr(sql, &no_columns)?;
+    let planning = PhysicalPlanningContext::default();
+    let expr = create_physical_expr(&expr, &no_columns, &ExecutionProps::new(), &planning)?;
+    let no_rows = RecordBatch::new_empty(Arc::new(Schema::empty()));
+    match expr.evaluate(&no_rows)? {
+        ColumnarValue::Scalar(value) => Ok(value),
+        ColumnarValue::Array(_) => plan_err!("{expr} is not a constant"),
+    }
+}
+
+fn number(value: &ScalarValue) -> Option<i128> {
+    match value.cast_to(&DataType::Int64) {
+        Ok(ScalarValue::Int64(number)) if value.data_type().is_integer() => number.map(i128::from),
+        _ => None,
+    }
+}
+
+fn nanos(value: &ScalarValue) -> Result<Option<i128>> {
+    let value = match value {
+        ScalarValue::Utf8(_) | ScalarValue::Utf8View(_) | ScalarValue::LargeUtf8(_) => {
+            value.cast_to(&DataType::Interval(IntervalUnit::MonthDayNano))?
+        }
+        other => other.clone(),
+    };
+    Ok(match value {
+        ScalarValue::IntervalMonthDayNano(Some(interval)) if interval.months == 0 => {
+            Some(i128::from(interval.days) * NANOS_PER_DAY + i128::from(interval.nanoseconds))
+        }
+        ScalarValue::IntervalDayTime(Some(interval)) => Some(
+            i128::from(interval.days) * NANOS_PER_DAY
+                + i128::from(interval.milliseconds) * NANOS_PER_MILLI,
+        ),
+        _ => None,
+    })
+}

@@ -1,0 +1,34 @@
+//! Joins on time: `asof_join`, `window_join` and ASOF JOIN. They know nothing of the storage.
+//!
+//! ```text
+//! SQL text   syntax      rewrites statements so that the planner sees every table and every ASOF JOIN
+//!            distance    lengths of time in arguments
+//!            arguments   the arguments of the functions
+//!            relation    plans the functions and ASOF JOIN as the node
+//! plan       node        TimeJoin, the logical node
+//!            pushdown    conditions pushed below the node
+//!            planner     makes the operator of the node
+//! run        keyed       the rows of a batch, with their keys and times
+//!            reader      both inputs, read forward
+//!            asof        joins each left row with one right row
+//!            window      joins each left row with aggregates of right rows
+//!            exec        TimeJoinExec, the operator
+//! ```
+
+mod arguments;
+mod asof;
+mod distance;
+mod exec;
+mod keyed;
+mod node;
+mod planner;
+mod pushdown;
+mod reader;
+mod relation;
+mod syntax;
+mod window;
+
+pub(crate) use planner::TimeJoinPlanner;
+pub(crate) use pushdown::PushBelowTimeJoin;
+pub(crate) use relation::JoinRelations;
+pub(crate) use syntax::prepare;
