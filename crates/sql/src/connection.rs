@@ -533,7 +533,7 @@ impl Connection {
             let problem = format!("{} cannot be changed with SQL", plan.table_name);
             return Err(Error::new(ErrorKind::Plan, problem));
         };
-        let (name, relation) = (&table.name, &table.relation);
+        let (name, relation) = (&table.source.name, &table.source.relation);
         match plan.op {
             WriteOp::Insert(_) => {
                 let clause = on_conflict.unwrap_or_else(Clause::none);
@@ -737,7 +737,7 @@ impl Connection {
             return Ok(inserted);
         }
         if let Some(table) = table.downcast_ref::<RelationTable>() {
-            let clause = clause.plan(name, &table.relation, self.planner.session())?;
+            let clause = clause.plan(name, &table.source.relation, self.planner.session())?;
             let insert = |txn: &mut WriteTxn| {
                 let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
                 batches.map(insert).sum()

@@ -1,4 +1,4 @@
-//! Tests on pages in memory. The tests against a model, of crashes and of salvage are those of the database
+//! Tests on pages in memory. Crate `torture` and the database have the tests against a model, of crashes and of salvage
 //! (`crates/tidalite/tests/relation_*.rs`).
 
 mod complexity;

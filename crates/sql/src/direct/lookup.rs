@@ -60,7 +60,7 @@ impl Lookup {
         };
         let provider = source_as_provider(&scan.source).ok()?;
         let table = provider.downcast_ref::<RelationTable>()?;
-        let relation = &table.relation;
+        let relation = &table.source.relation;
         let conditions = split_conjunction(&filter.predicate);
         if relation.primary_key.is_empty()
             || conditions.len() != relation.primary_key.len()
@@ -84,7 +84,7 @@ impl Lookup {
             Some((at, relation.columns[at].kind))
         };
         Some(Self {
-            table: Arc::clone(&table.name),
+            table: Arc::clone(&table.source.name),
             key,
             columns: names.iter().map(column).collect::<Option<_>>()?,
             schema: Arc::new(Schema::clone(schema)),

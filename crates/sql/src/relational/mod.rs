@@ -1,7 +1,7 @@
 //! Relations as tables of SQL.
 //!
 //! ```text
-//! types    types of columns and cells, and those of Arrow
+//! types    types of columns and cells as types of Arrow
 //! columns  rows as arrays
 //! rows     arrays as rows
 //! range    conditions on a key as ranges of it

@@ -4,11 +4,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::leaf::leaf_methods;
 use crate::relational::columns::ColumnBuilder;
 use crate::relational::range::Ranges;
-use crate::relational::table::RelationTable;
+use crate::slot::Slot;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::TableProvider;
 use datafusion::common::stats::Precision;
 use datafusion::common::{Result as PlanResult, Statistics};
 use datafusion::error::DataFusionError;
@@ -26,7 +25,7 @@ use datafusion::physical_plan::{
 use std::fmt;
 use std::sync::Arc;
 use tidalite::AnyRead;
-use tidalite::relation::{Relation, RowKey, Rows};
+use tidalite::relation::{Relation, RowKey, Rows, Schema};
 
 /// Number of rows from which a scan is divided among threads.
 const ROWS_PER_THREAD: u64 = 32 << 10;
@@ -34,10 +33,20 @@ const ROWS_PER_THREAD: u64 = 32 << 10;
 /// Batches that wait for the operators above.
 const BATCHES_AHEAD: usize = 2;
 
+/// A relation in one state of the database.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) name: Arc<str>,
+    pub(crate) slot: Slot,
+    pub(crate) relation: Arc<Schema>,
+    /// The columns; with the keys of rows behind them, if the statement needs these.
+    pub(crate) schema: SchemaRef,
+}
+
 /// Reads ranges of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationScan {
-    table: RelationTable,
+    table: Source,
     ranges: Ranges,
     /// The first keys of the partitions after the first one.
     cuts: Vec<RowKey>,
@@ -51,7 +60,7 @@ pub(crate) struct RelationScan {
 
 impl RelationScan {
     pub(crate) fn new(
-        table: &RelationTable,
+        table: &Source,
         ranges: Ranges,
         projection: Vec<usize>,
         threads: usize,
@@ -75,7 +84,7 @@ impl RelationScan {
             }
             _ => Vec::new(),
         };
-        let schema = Arc::new(table.schema().project(&projection)?);
+        let schema = Arc::new(table.schema.project(&projection)?);
         let equal = order(table, &ranges, &projection, &schema);
         let properties = PlanProperties::new(
             equal,
@@ -143,9 +152,9 @@ fn relation<'s>(snapshot: &'s AnyRead, name: &str) -> Result<Relation<'s>> {
     snapshot.relation(name)?.ok_or_else(gone)
 }
 
-/// The order of the rows of a scan: that of the primary key.
+/// The order of the rows of a scan: by the primary key.
 fn order(
-    table: &RelationTable,
+    table: &Source,
     ranges: &Ranges,
     projection: &[usize],
     schema: &SchemaRef,

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::relational::range::Ranges;
-use crate::relational::scan::RelationScan;
+use crate::relational::scan::{RelationScan, Source};
 use crate::relational::types;
 use crate::slot::Slot;
 use arrow::datatypes::{DataType, Field, SchemaRef};
@@ -16,7 +16,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::AnyRead;
 use tidalite::TableLayout;
-use tidalite::relation::Schema;
 
 /// The column of the keys of rows, in statements that change rows.
 pub(crate) const KEY: &str = "__key";
@@ -38,11 +37,7 @@ pub(crate) enum Purpose {
 /// A relation.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationTable {
-    pub(crate) name: Arc<str>,
-    pub(crate) slot: Slot,
-    pub(crate) relation: Arc<Schema>,
-    /// The columns; with the keys of rows behind them, if the statement needs these.
-    schema: SchemaRef,
+    pub(crate) source: Source,
     constraints: Constraints,
     defaults: HashMap<String, Expr>,
 }
@@ -89,16 +84,18 @@ impl RelationTable {
             constraints.push(Constraint::Unique(places(&index.columns)));
         }
         Ok(Some(Self {
-            name: name.into(),
-            slot: slot.clone(),
-            relation: Arc::new(relation),
-            schema,
+            source: Source {
+                name: name.into(),
+                slot: slot.clone(),
+                relation: Arc::new(relation),
+                schema,
+            },
             constraints: Constraints::new_unverified(constraints),
             defaults,
         }))
     }
 
-    /// The names of all relations but those that declare metrics.
+    /// The names of all relations except the declarations of metrics.
     pub(crate) fn names(snapshot: &AnyRead) -> Result<Vec<String>> {
         let mut names = Self::all_names(snapshot)?;
         names.retain(|name| !name.starts_with(DECLARATION));
@@ -121,7 +118,7 @@ impl RelationTable {
 #[async_trait]
 impl TableProvider for RelationTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        Arc::clone(&self.source.schema)
     }
 
     fn constraints(&self) -> Option<&Constraints> {
@@ -141,8 +138,13 @@ impl TableProvider for RelationTable {
         filters: &[&Expr],
     ) -> PlanResult<Vec<TableProviderFilterPushDown>> {
         // A condition on a column of a key or of an index may restrict the rows that are read.
-        let keys = std::iter::once(&self.relation.primary_key);
-        let indexes = self.relation.indexes.iter().map(|index| &index.columns);
+        let keys = std::iter::once(&self.source.relation.primary_key);
+        let indexes = self
+            .source
+            .relation
+            .indexes
+            .iter()
+            .map(|index| &index.columns);
         let columns: Vec<&String> = keys.chain(indexes).flatten().collect();
         let pushdown = |filter: &&Expr| {
             let refs = filter.column_refs();
@@ -162,11 +164,11 @@ impl TableProvider for RelationTable {
         limit: Option<usize>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let filters = unnormalize_cols(filters.iter().cloned());
-        let ranges = Ranges::of(&self.relation, &filters);
-        let all = || (0..self.schema.fields().len()).collect();
+        let ranges = Ranges::of(&self.source.relation, &filters);
+        let all = || (0..self.source.schema.fields().len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let threads = session.config().target_partitions();
-        let scan = RelationScan::new(self, ranges, projection, threads)?;
+        let scan = RelationScan::new(&self.source, ranges, projection, threads)?;
         Ok(match limit {
             Some(_) => scan.with_fetch(limit).unwrap_or_else(|| Arc::new(scan)),
             None => Arc::new(scan),

@@ -1,4 +1,4 @@
-//! Types of columns and cells of relations, and those of Arrow.
+//! Types of columns and cells of relations as types of Arrow.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::ZONE;

@@ -251,7 +251,7 @@ impl Definition {
             Some(table) => {
                 let table = full_name(table)?;
                 let known = relation_of(&table, tables)?;
-                let indexes = &known.relation.indexes;
+                let indexes = &known.source.relation.indexes;
                 let exists = indexes.iter().any(|own| own.name == index);
                 exists.then_some(table)
             }
@@ -351,7 +351,7 @@ async fn alteration(
     planner: &Planner,
     operations: &mut Vec<Alteration>,
 ) -> Result<()> {
-    let has = |column: &str| table.relation.position(column).is_some();
+    let has = |column: &str| table.source.relation.position(column).is_some();
     match operation {
         AlterTableOperation::AddColumn {
             if_not_exists,
@@ -379,7 +379,7 @@ async fn alteration(
                 operations.push(Alteration::AddColumn(column));
             }
             for mut index in schema.indexes {
-                index.name = unique_index_name(&table.name, &[added.clone()]);
+                index.name = unique_index_name(&table.source.name, &[added.clone()]);
                 operations.push(Alteration::AddIndex(index));
             }
         }
@@ -415,7 +415,7 @@ async fn alteration(
         AlterTableOperation::AlterColumn { column_name, op } => {
             let column = column_name.value;
             expect_column(table, &column)?;
-            let at = table.relation.position(&column).unwrap_or_default();
+            let at = table.source.relation.position(&column).unwrap_or_default();
             let default = match op {
                 AlterColumnOperation::DropDefault => None,
                 AlterColumnOperation::SetDefault { value } => {
@@ -426,7 +426,7 @@ async fn alteration(
                     };
                     let session = planner.session();
                     let value = session.create_logical_expr_from_sql_expr(value, &schema)?;
-                    let kind = table.relation.columns[at].kind;
+                    let kind = table.source.relation.columns[at].kind;
                     Some(default_of(&column, kind, value, session)?)
                 }
                 other => return Err(syntax(format_args!("ALTER COLUMN {column} {other}"))),
@@ -446,7 +446,7 @@ async fn alteration(
             }
             let name = match unique.name {
                 Some(name) => name.value,
-                None => unique_index_name(&table.name, &columns),
+                None => unique_index_name(&table.source.name, &columns),
             };
             operations.push(Alteration::AddIndex(Index::new(name, columns).unique()));
         }
@@ -638,11 +638,11 @@ fn relation_of(name: &str, tables: &Tables) -> Result<RelationTable> {
 }
 
 fn expect_column(table: &RelationTable, column: &str) -> Result<()> {
-    match table.relation.position(column) {
+    match table.source.relation.position(column) {
         Some(_) => Ok(()),
         None => Err(plan_error(format_args!(
             "table {} has no column {column}",
-            table.name
+            table.source.name
         ))),
     }
 }

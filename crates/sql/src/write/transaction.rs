@@ -2,7 +2,7 @@
 //!
 //! Invariants
 //! 1. `reader` shows the state after the last change; there is none after a change until a statement reads.
-//! 2. Without a change, the state is that of `base`, which needs no reader of the transaction: a reader flushes the
+//! 2. Without a change, the state is `base`, which needs no reader of the transaction: a reader flushes the
 //!    write buffer.
 //! 3. After an error in the middle of a change the transaction has failed: it can only be rolled back, whole or to a
 //!    savepoint.
