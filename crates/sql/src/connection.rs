@@ -2,6 +2,7 @@
 
 use crate::catalog::names::Names;
 use crate::catalog::providers::Tables;
+use crate::definition;
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::format::FileOptions;
 use crate::files::read::read;
@@ -606,9 +607,9 @@ impl Connection {
         }
     }
 
-    /// Calls `ask` with the tables of the newest commit.
-    fn with_tables<T>(&self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
-        let snapshot = AnyRead::from(self.database.begin_read()?);
+    /// Calls `ask` with the tables of the state in which a query reads.
+    fn with_tables<T>(&mut self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
+        let snapshot = self.session.state(&self.database)?;
         let tables = self.tables_of(&snapshot);
         let running = tables.slot.run(snapshot);
         let answer = ask(&tables);
@@ -622,21 +623,33 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// The tables, in order of name.
+    /// The tables, in order of name: those of the open transaction, or of the newest commit.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
-    pub fn tables(&self) -> Result<Vec<TableName>> {
+    /// A damaged or unreadable page; a transaction that has failed.
+    pub fn tables(&mut self) -> Result<Vec<TableName>> {
         self.with_tables(Tables::list)
     }
 
     /// The columns of the table with this name; `None` if there is none.
     ///
     /// # Errors
-    /// A damaged or unreadable page; two columns of a table with one name.
-    pub fn columns(&self, table: &str) -> Result<Option<SchemaRef>> {
+    /// A damaged or unreadable page; two columns of a table with one name; a transaction that has failed.
+    pub fn columns(&mut self, table: &str) -> Result<Option<SchemaRef>> {
         let table = self.with_tables(|tables| tables.table(table))?;
         Ok(table.map(|table| table.schema()))
+    }
+
+    /// The statements that create a table of typed columns again, without its rows: `CREATE TABLE`, and `CREATE INDEX` for
+    /// each index. `None` for a table of another kind, or if there is none.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; a transaction that has failed.
+    pub fn definition(&mut self, table: &str) -> Result<Option<String>> {
+        let found =
+            self.with_tables(|tables| RelationTable::find(table, &tables.slot, Purpose::Read))?;
+        let text = found.map(|found| definition::definition(table, &found.relation));
+        text.transpose()
     }
 }
 

@@ -3,6 +3,7 @@
 mod aggregate;
 mod catalog;
 mod connection;
+mod definition;
 mod error;
 mod files;
 mod functions;
@@ -25,6 +26,7 @@ pub use arrow;
 pub use connection::{Connection, TableKind, TableName};
 pub use error::{Error, ErrorKind, Result};
 pub use files::format::{FileFormat, FileOptions};
+pub use files::read::FileRows;
 pub use files::write::FileSink;
 pub use options::ConnectionOptions;
 pub use rows::{CancelHandle, Rows};

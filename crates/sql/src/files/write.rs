@@ -15,17 +15,27 @@ use std::path::{Path, PathBuf};
 
 /// A file that is being written. Dropping it removes it.
 pub struct FileSink {
+    /// The name in errors.
     path: PathBuf,
-    part: PathBuf,
+    /// The file, unless the bytes go to another writer.
+    part: Option<Part>,
     writer: Option<Writer>,
     rows: u64,
 }
 
+/// A file under its temporary name.
+struct Part {
+    path: PathBuf,
+    file: File,
+}
+
+type Out = BufWriter<Box<dyn Write + Send>>;
+
 enum Writer {
-    Csv(Box<arrow::csv::Writer<BufWriter<File>>>),
-    JsonLines(LineDelimitedWriter<BufWriter<File>>),
-    Parquet(Box<ArrowWriter<BufWriter<File>>>),
-    Arrow(Box<FileWriter<BufWriter<File>>>),
+    Csv(Box<arrow::csv::Writer<Out>>),
+    JsonLines(LineDelimitedWriter<Out>),
+    Parquet(Box<ArrowWriter<Out>>),
+    Arrow(Box<FileWriter<Out>>),
 }
 
 impl FileSink {
@@ -38,8 +48,33 @@ impl FileSink {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(|error| file_error(&part, error))?;
-        let file = BufWriter::new(file);
+        let created = File::create(&part).and_then(|file| Ok((file.try_clone()?, file)));
+        let (out, file) = created.map_err(|error| file_error(&part, error))?;
+        let part = Part { path: part, file };
+        Self::new(path, Some(part), Box::new(out), schema, options)
+    }
+
+    /// Writes the bytes of a file to a writer. `name` names it in errors.
+    ///
+    /// # Errors
+    /// As for [`create`](Self::create).
+    pub fn over(
+        name: &str,
+        writer: impl Write + Send + 'static,
+        schema: &SchemaRef,
+        options: &FileOptions,
+    ) -> Result<Self> {
+        Self::new(Path::new(name), None, Box::new(writer), schema, options)
+    }
+
+    fn new(
+        path: &Path,
+        part: Option<Part>,
+        out: Box<dyn Write + Send>,
+        schema: &SchemaRef,
+        options: &FileOptions,
+    ) -> Result<Self> {
+        let file = BufWriter::new(out);
         let mut sink = Self {
             path: path.to_owned(),
             part,
@@ -101,7 +136,7 @@ impl FileSink {
         Ok(())
     }
 
-    /// Completes the file and gives it its name; returns the number of rows.
+    /// Completes the file, which gets its name now; returns the number of rows.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -127,11 +162,14 @@ impl FileSink {
         let done = file
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)
-            .and_then(|mut file| {
-                file.flush()?;
-                file.sync_all()
-            })
-            .and_then(|()| std::fs::rename(&self.part, &path));
+            .and_then(|mut out| out.flush())
+            .and_then(|()| match &self.part {
+                Some(part) => {
+                    part.file.sync_all()?;
+                    std::fs::rename(&part.path, &path)
+                }
+                None => Ok(()),
+            });
         done.map_err(|error| file_error(&path, error))?;
         Ok(self.rows)
     }
@@ -140,6 +178,8 @@ impl FileSink {
 impl Drop for FileSink {
     fn drop(&mut self) {
         // After `finish` there is no such file.
-        drop(std::fs::remove_file(&self.part));
+        if let Some(part) = &self.part {
+            drop(std::fs::remove_file(&part.path));
+        }
     }
 }
