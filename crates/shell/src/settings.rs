@@ -55,7 +55,7 @@ impl Mode {
         }
     }
 
-    /// The file format of a mode whose output is no text: each result is a file of its own.
+    /// The file format of a mode in which each result is a file of its own; `None` for modes that print text.
     pub(crate) const fn file_format(self) -> Option<FileFormat> {
         match self {
             Self::Parquet => Some(FileFormat::Parquet),

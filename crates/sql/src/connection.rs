@@ -623,7 +623,7 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// The tables, in order of name: those of the open transaction, or of the newest commit.
+    /// The tables of the open transaction, or of the newest commit, in order of name.
     ///
     /// # Errors
     /// A damaged or unreadable page; a transaction that has failed.
@@ -641,7 +641,7 @@ impl Connection {
     }
 
     /// The statements that create a table of typed columns again, without its rows: `CREATE TABLE`, and `CREATE INDEX` for
-    /// each index. `None` for a table of another kind, or if there is none.
+    /// each index. `None` for tables of other kinds, and for unknown names.
     ///
     /// # Errors
     /// A damaged or unreadable page; a transaction that has failed.

@@ -123,7 +123,7 @@ fn text_literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A name as SQL writes it: in quotes unless it is a plain word that is no keyword.
+/// A name as SQL writes it: in quotes unless it is a plain word and not a keyword.
 fn quoted(name: &str) -> String {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_plain = name.starts_with(is_first)

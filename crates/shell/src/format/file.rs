@@ -7,12 +7,12 @@ use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::SchemaRef;
 use tidalite_sql::{FileFormat, FileOptions, FileSink};
 
-/// The writer. The bytes that the writer of the file format has written wait in `ready`, because that writer cannot borrow the
-/// stream of the session.
-pub(super) struct Binary {
+/// Writes batches as a file of Parquet or Arrow to any stream.
+pub struct FileBytes {
     format: FileFormat,
     schema: SchemaRef,
     sink: Option<FileSink>,
+    /// Bytes on their way to the stream, which the sink cannot borrow.
     ready: Ready,
 }
 
@@ -38,8 +38,10 @@ impl Write for Ready {
     }
 }
 
-impl Binary {
-    pub(super) fn new(format: FileFormat, schema: &SchemaRef) -> Self {
+impl FileBytes {
+    /// Creates a writer of batches with these columns.
+    #[must_use]
+    pub fn new(format: FileFormat, schema: &SchemaRef) -> Self {
         Self {
             format,
             schema: Arc::clone(schema),
@@ -60,19 +62,36 @@ impl Binary {
         };
         Ok(self.sink.insert(sink))
     }
-}
 
-impl Format for Binary {
-    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes a batch, or holds it back for a while.
+    ///
+    /// # Errors
+    /// The stream cannot be written; or the format lacks the type of a column, which is an error of
+    /// [`tidalite_sql`] inside.
+    pub fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
         self.sink()?.write(batch).map_err(io::Error::other)?;
         out.write_all(&self.ready.take())
     }
 
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the end of the file, and batches that were held back.
+    ///
+    /// # Errors
+    /// As for [`batch`](Self::batch).
+    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.sink()?;
         if let Some(sink) = self.sink.take() {
             sink.finish().map_err(io::Error::other)?;
         }
         out.write_all(&self.ready.take())
+    }
+}
+
+impl Format for FileBytes {
+    fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
+        Self::batch(self, batch, out)
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        Self::finish(self, out)
     }
 }

@@ -25,6 +25,7 @@ mod tests;
 mod writer;
 
 use crate::settings::{Mode, Settings};
+pub use file::FileBytes;
 use tidalite_sql::arrow::datatypes::SchemaRef;
 pub(crate) use writer::Format;
 
@@ -35,7 +36,7 @@ pub(crate) fn format(
     schema: &SchemaRef,
 ) -> Box<dyn Format> {
     if let Some(format) = settings.mode.file_format() {
-        return Box::new(file::Binary::new(format, schema));
+        return Box::new(FileBytes::new(format, schema));
     }
     let (headers, null) = (settings.headers, settings.null().to_owned());
     match settings.mode {

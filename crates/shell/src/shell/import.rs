@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::path::Path;
 use tidalite_sql::{Connection, FileOptions};
 
-/// The statement that copies a file into a table: COPY, or CREATE TABLE if there is no such table.
+/// The statement that copies a file into a table: COPY, or CREATE TABLE if the table does not exist.
 pub(super) fn statement(
     connection: &mut Connection,
     file: &str,

@@ -368,6 +368,13 @@ fn a_file_of_parquet_is_one_result() {
         ));
         assert!(ran.err.contains("has one result"), "{}", ran.err);
     }
+    // Each batch has its own dictionary.
+    let file = folder.path("texts.arrow");
+    let ran = run(&format!(
+        ".mode arrow\n.output {file}\nSELECT arrow_cast(CAST(value AS TEXT), 'Dictionary(Int32, Utf8)') AS s FROM range(0, 20000);\n\
+         .output\n.mode csv\nSELECT count(DISTINCT s) AS n FROM '{file}';"
+    ));
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("n\n20000\n", ""));
     let screen = || {
         Some(Screen {
             width: 80,

@@ -2,8 +2,9 @@
 
 use crate::error::Result;
 use crate::files::format::{FileFormat, FileOptions, file_error};
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::ipc::writer::FileWriter;
 use arrow::json::LineDelimitedWriter;
 use parquet::arrow::ArrowWriter;
@@ -12,6 +13,7 @@ use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file that is being written. Dropping it removes it.
 pub struct FileSink {
@@ -35,7 +37,9 @@ enum Writer {
     Csv(Box<arrow::csv::Writer<Out>>),
     JsonLines(LineDelimitedWriter<Out>),
     Parquet(Box<ArrowWriter<Out>>),
-    Arrow(Box<FileWriter<Out>>),
+    /// The writer, and the columns without dictionaries: a file of Arrow has one dictionary for all batches of a column,
+    /// but each batch of a result may have another.
+    Arrow(Box<FileWriter<Out>>, SchemaRef),
 }
 
 impl FileSink {
@@ -108,8 +112,10 @@ impl FileSink {
                 Writer::Parquet(Box::new(writer.map_err(|error| file_error(path, error))?))
             }
             FileFormat::Arrow => {
-                let writer = FileWriter::try_new(file, schema);
-                Writer::Arrow(Box::new(writer.map_err(|error| file_error(path, error))?))
+                let schema = without_dictionaries(schema);
+                let writer = FileWriter::try_new(file, &schema);
+                let writer = writer.map_err(|error| file_error(path, error))?;
+                Writer::Arrow(Box::new(writer), schema)
             }
         });
         Ok(sink)
@@ -129,7 +135,21 @@ impl FileSink {
             Some(Writer::Parquet(writer)) => {
                 writer.write(batch).map_err(|e| file_error(path, e))?;
             }
-            Some(Writer::Arrow(writer)) => writer.write(batch).map_err(|e| file_error(path, e))?,
+            Some(Writer::Arrow(writer, schema)) => {
+                let columns = batch.columns().iter().zip(schema.fields());
+                let columns = columns.map(|(column, field)| match column.data_type() {
+                    DataType::Dictionary(..) => cast(column, field.data_type()),
+                    _ => Ok(Arc::clone(column)),
+                });
+                let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let written = columns
+                    .collect::<std::result::Result<Vec<_>, _>>()
+                    .and_then(|columns| {
+                        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &count)
+                    })
+                    .and_then(|batch| writer.write(&batch));
+                written.map_err(|e| file_error(path, e))?;
+            }
             None => {}
         }
         self.rows += batch.num_rows() as u64;
@@ -151,7 +171,7 @@ impl FileSink {
             Some(Writer::Parquet(writer)) => writer
                 .into_inner()
                 .map_err(|error| file_error(&path, error))?,
-            Some(Writer::Arrow(mut writer)) => {
+            Some(Writer::Arrow(mut writer, _)) => {
                 writer.finish().map_err(|error| file_error(&path, error))?;
                 writer
                     .into_inner()
@@ -173,6 +193,20 @@ impl FileSink {
         done.map_err(|error| file_error(&path, error))?;
         Ok(self.rows)
     }
+}
+
+/// The columns with the values of dictionaries in place of these.
+fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Dictionary(_, values) => Arc::new(
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(values.as_ref().clone()),
+        ),
+        _ => Arc::clone(field),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 impl Drop for FileSink {
