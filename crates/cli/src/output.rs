@@ -106,6 +106,14 @@ impl SeriesText {
     }
 }
 
+#[cfg(feature = "sql")]
+impl SeriesText {
+    /// The name, or the GUID of a series without a name.
+    pub(crate) fn label(&self) -> &str {
+        &self.0.label
+    }
+}
+
 impl Cell {
     /// The series of a row.
     pub(crate) fn series(info: &SeriesInfo) -> Self {

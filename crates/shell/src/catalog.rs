@@ -11,12 +11,13 @@ use tidalite_sql::{Connection, Result, TableKind, TableName};
 const TABLES_COMPLETED_MAX: usize = 1_000;
 
 /// The rows of `.tables`: the tables whose names match a pattern.
-pub(crate) fn tables(connection: &Connection, pattern: Option<&str>) -> Result<RecordBatch> {
+pub(crate) fn tables(connection: &mut Connection, pattern: Option<&str>) -> Result<RecordBatch> {
     let mut tables = connection.tables()?;
     tables.retain(|table| pattern.is_none_or(|pattern| is_match(pattern, table)));
     let kinds = tables.iter().map(|table| match table.kind {
         TableKind::Metric => "metric",
         TableKind::Table => "table",
+        TableKind::Ordered => "ordered",
         TableKind::System => "system",
         _ => "other",
     });
@@ -24,11 +25,19 @@ pub(crate) fn tables(connection: &Connection, pattern: Option<&str>) -> Result<R
     batch([("name", texts(names)), ("kind", texts(kinds))])
 }
 
-/// The rows of `.schema`: the columns of one table or of all tables. `Err` inside is the text for an unknown table.
-pub(crate) fn columns(
-    connection: &Connection,
+/// The output of `.schema`.
+pub(crate) struct Schemas {
+    /// The statements that create the tables with typed columns.
+    pub statements: String,
+    /// The columns of the other tables, if there are any.
+    pub columns: Option<RecordBatch>,
+}
+
+/// The schema of one table or of all tables. `Err` inside is the text for an unknown table.
+pub(crate) fn schema(
+    connection: &mut Connection,
     table: Option<&str>,
-) -> Result<std::result::Result<RecordBatch, String>> {
+) -> Result<std::result::Result<Schemas, String>> {
     let all = connection.tables()?;
     let selected: Vec<&TableName> = all
         .iter()
@@ -37,8 +46,14 @@ pub(crate) fn columns(
     if let (Some(table), []) = (table, &selected[..]) {
         return Ok(Err(unknown(table, &all)));
     }
+    let mut statements = String::new();
     let (mut tables, mut names, mut types, mut nullable) = (vec![], vec![], vec![], vec![]);
     for table in selected {
+        if let Some(definition) = connection.definition(&table.name)? {
+            statements += &definition;
+            statements.push('\n');
+            continue;
+        }
         let Some(schema) = connection.columns(&table.name)? else {
             continue;
         };
@@ -49,6 +64,12 @@ pub(crate) fn columns(
             nullable.push(field.is_nullable());
         }
     }
+    if tables.is_empty() && !statements.is_empty() {
+        return Ok(Ok(Schemas {
+            statements,
+            columns: None,
+        }));
+    }
     let text = |texts: Vec<String>| Arc::new(StringArray::from(texts)) as ArrayRef;
     let batch = batch([
         ("table", text(tables)),
@@ -56,7 +77,11 @@ pub(crate) fn columns(
         ("type", text(types)),
         ("nullable", Arc::new(BooleanArray::from(nullable))),
     ]);
-    batch.map(Ok)
+    let schemas = |batch| Schemas {
+        statements,
+        columns: Some(batch),
+    };
+    batch.map(|batch| Ok(schemas(batch)))
 }
 
 fn unknown(table: &str, all: &[TableName]) -> String {
@@ -110,7 +135,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Reads the names from the database. Names that cannot be read are not completed.
-    pub(crate) fn read(connection: &Connection) -> Self {
+    pub(crate) fn read(connection: &mut Connection) -> Self {
         let tables = connection.tables().unwrap_or_default();
         let tables = tables.iter().enumerate().map(|(index, table)| {
             let schema: Option<SchemaRef> = match index < TABLES_COMPLETED_MAX {

@@ -11,6 +11,8 @@ pub(crate) enum Command {
     Schema(Option<String>),
     Mode(Option<Mode>),
     Output(Option<PathBuf>),
+    /// The file and the table.
+    Import(String, String),
     Timer(bool),
     Read(PathBuf),
     Explain(Explain),
@@ -36,7 +38,7 @@ const fn entry(name: &'static str, arguments: &'static str, about: &'static str)
     }
 }
 
-const ENTRIES: [Entry; 12] = [
+const ENTRIES: [Entry; 13] = [
     entry(
         ".explain",
         "on|off|full",
@@ -45,9 +47,14 @@ const ENTRIES: [Entry; 12] = [
     entry(".headers", "on|off", "Print the names of columns"),
     entry(".help", "", "Print this list"),
     entry(
+        ".import",
+        "FILE TABLE",
+        "Copy a file into a table; create the table if there is none",
+    ),
+    entry(
         ".mode",
         "[MODE]",
-        "Set the format of results: box, csv, json, jsonl, markdown, line",
+        "Set the format of results: box, csv, json, jsonl, markdown, line, parquet, arrow",
     ),
     entry(".nullvalue", "TEXT", "Set the text for NULL"),
     entry(
@@ -60,7 +67,7 @@ const ENTRIES: [Entry; 12] = [
     entry(
         ".schema",
         "[TABLE]",
-        "List the columns of a table, or of all tables",
+        "Print CREATE statements, or the columns of a metric, of one or all tables",
     ),
     entry(
         ".tables",
@@ -97,7 +104,9 @@ pub(crate) fn help() -> String {
         let call = format!("{} {}", entry.name, entry.arguments);
         text += &format!("{call:<21} {}\n", entry.about);
     }
-    text + "\nA statement ends with a semicolon. Ctrl-C cancels a statement or clears the input.\n"
+    text + "\n\
+        A statement ends with a semicolon. Ctrl-C cancels a statement or clears the input.\n\
+        BEGIN opens a transaction, which the prompt shows as tidalite*>; COMMIT stores its changes.\n"
 }
 
 impl Command {
@@ -151,9 +160,10 @@ impl Command {
             }),
             ".headers" => Self::Headers(switch()?),
             ".quit" | ".exit" => none().map(|()| Self::Quit)?,
-            ".import" => {
-                return Err("the shell has no .import; `tidalite import` stores files".to_owned());
-            }
+            ".import" => match arguments {
+                [file, table] => Self::Import((*file).to_owned(), (*table).to_owned()),
+                _ => return Err(usage(name)),
+            },
             _ => return Err(unknown(name)),
         })
     }
@@ -229,6 +239,10 @@ mod tests {
         assert_eq!(parse(".explain off"), Command::Explain(Explain::Off));
         assert_eq!(parse(".width 0"), Command::Width(None));
         assert_eq!(parse(".width  40 "), Command::Width(Some(40)));
+        assert_eq!(
+            parse(".import 'a b.csv' t ;"),
+            Command::Import("a b.csv".into(), "t".into())
+        );
         assert_eq!(parse(".quit;"), Command::Quit);
         assert_eq!(parse(".timer on ;"), Command::Timer(true));
     }
@@ -250,7 +264,7 @@ mod tests {
         assert_eq!(error(".help me"), "usage: .help");
         assert_eq!(error(".read 'a"), "the quote ' is not closed");
         assert!(error(".mode xml").contains("box, csv, json"));
-        assert!(error(".import a.csv t").contains("tidalite import"));
+        assert_eq!(error(".import a.csv"), "usage: .import FILE TABLE");
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod streams;
 
 pub use editor::{History, interact};
 pub use failure::Failure;
+pub use format::FileBytes;
 pub use interrupt::Interrupt;
 pub use settings::{Explain, Mode, Settings};
 pub use shell::{Flow, Shell};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use tidalite_sql::FileFormat;
 
 /// The format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,17 +21,23 @@ pub enum Mode {
     Markdown,
     /// One line for each value, and an empty line between rows.
     Line,
+    /// Apache Parquet: one result is one file.
+    Parquet,
+    /// The file format of Arrow IPC: one result is one file.
+    Arrow,
 }
 
 impl Mode {
     /// All modes, in the order in which the help lists them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Box,
         Self::Csv,
         Self::Json,
         Self::JsonLines,
         Self::Markdown,
         Self::Line,
+        Self::Parquet,
+        Self::Arrow,
     ];
 
     /// The name of the mode in `.mode` and `--mode`.
@@ -43,6 +50,17 @@ impl Mode {
             Self::JsonLines => "jsonl",
             Self::Markdown => "markdown",
             Self::Line => "line",
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+        }
+    }
+
+    /// The file format of a mode in which each result is a file of its own; `None` for modes that print text.
+    pub(crate) const fn file_format(self) -> Option<FileFormat> {
+        match self {
+            Self::Parquet => Some(FileFormat::Parquet),
+            Self::Arrow => Some(FileFormat::Arrow),
+            _ => None,
         }
     }
 

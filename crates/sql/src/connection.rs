@@ -3,6 +3,7 @@
 use crate::catalog::names::Names;
 use crate::catalog::providers::{Attached, Tables};
 use crate::catalog::{series, system};
+use crate::definition;
 use crate::direct::insert::InsertValues;
 use crate::direct::lookup::Lookup;
 use crate::error::{Error, ErrorKind, Result};
@@ -790,9 +791,9 @@ impl Connection {
         }
     }
 
-    /// Calls `ask` with the tables of the newest commit.
-    fn with_tables<T>(&self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
-        let snapshot = AnyRead::from(self.database.begin_read()?);
+    /// Calls `ask` with the tables of the state in which a query reads.
+    fn with_tables<T>(&mut self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
+        let snapshot = self.session.state(&self.database)?;
         let tables = self.tables_of(&snapshot);
         let running = tables.slot.run(snapshot);
         let answer = ask(&tables);
@@ -806,21 +807,33 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// The tables, in order of name.
+    /// The tables of the open transaction, or of the newest commit, in order of name.
     ///
     /// # Errors
-    /// A damaged or unreadable page.
-    pub fn tables(&self) -> Result<Vec<TableName>> {
+    /// A damaged or unreadable page; a transaction that has failed.
+    pub fn tables(&mut self) -> Result<Vec<TableName>> {
         self.with_tables(Tables::list)
     }
 
     /// The columns of the table with this name; `None` if there is none.
     ///
     /// # Errors
-    /// A damaged or unreadable page; two columns of a table with one name.
-    pub fn columns(&self, table: &str) -> Result<Option<SchemaRef>> {
+    /// A damaged or unreadable page; two columns of a table with one name; a transaction that has failed.
+    pub fn columns(&mut self, table: &str) -> Result<Option<SchemaRef>> {
         let table = self.with_tables(|tables| tables.table(table))?;
         Ok(table.map(|table| table.schema()))
+    }
+
+    /// The statements that create a table of typed columns again, without its rows: `CREATE TABLE`, and `CREATE INDEX` for
+    /// each index. `None` for tables of other kinds, and for unknown names.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page; a transaction that has failed.
+    pub fn definition(&mut self, table: &str) -> Result<Option<String>> {
+        let found =
+            self.with_tables(|tables| RelationTable::find(table, &tables.slot, Purpose::Read))?;
+        let text = found.map(|found| definition::definition(table, &found.source.relation));
+        text.transpose()
     }
 }
 

@@ -9,6 +9,7 @@
 //! joins                             joins on time
 //! catalog                           names of tables
 //! session, statement                planning; kinds of statements
+//! definition                        CREATE statements of relations
 //! write                             statements that change the database
 //! direct, plans                     statements without a plan; plans that are kept
 //! rows, connection                  results; running statements
@@ -17,6 +18,7 @@
 mod aggregate;
 mod catalog;
 mod connection;
+mod definition;
 mod direct;
 mod error;
 mod files;
@@ -42,6 +44,7 @@ pub use connection::{Connection, TableKind, TableName};
 pub use datafusion::common::ScalarValue;
 pub use error::{Error, ErrorKind, Result};
 pub use files::format::{FileFormat, FileOptions};
+pub use files::read::FileRows;
 pub use files::write::FileSink;
 pub use options::ConnectionOptions;
 pub use rows::{CancelHandle, Rows};

@@ -11,6 +11,10 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One JSON object per line
     Json,
+    /// Apache Parquet; in builds with the feature sql
+    Parquet,
+    /// Arrow IPC, the file format (Feather); in builds with the feature sql
+    Arrow,
 }
 
 /// Units of times as numbers since 1970.
@@ -49,10 +53,15 @@ CSV contains NaN, inf and -inf as words, and an empty field for a missing value.
 numbers, so they are the strings \"NaN\", \"Infinity\" and \"-Infinity\", and a missing value is null.
 `import` restores all of these.
 
+Parquet and Arrow have types: the times are timestamps in UTC in the finest unit of the series, and
+each tag has a column of its own, also without --wide. A column whose series have different types
+has doubles, or texts if one of them is a text.
+
 Examples:
   tidalite export plant.tdl > all.csv
   tidalite export plant.tdl 'hb.*' --wide --output hb.csv.gz
   tidalite export plant.tdl wind_speed --last 30d --output wind.jsonl.zst --times ms
+  tidalite export plant.tdl --wide --output hb.parquet
   tidalite export plant.tdl --pin monday --output monday.csv.gz")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
@@ -70,7 +79,8 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub replace: bool,
 
-    /// Format; if not given, JSON for file names with .json, .jsonl or .ndjson, otherwise CSV
+    /// Format; if not given, JSON for file names with .json, .jsonl or .ndjson, Parquet for .parquet, Arrow for .arrow,
+    /// .feather or .ipc, otherwise CSV
     #[arg(long, short = 'f', value_enum, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
 

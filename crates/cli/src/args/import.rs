@@ -31,6 +31,10 @@ pub(crate) enum InputFormat {
     Json,
     /// Line protocol of InfluxDB: measurement,tag=text field=value time
     Line,
+    /// Apache Parquet; in builds with the feature sql
+    Parquet,
+    /// Arrow IPC, file or stream (Feather); in builds with the feature sql
+    Arrow,
 }
 
 #[derive(Debug, Args)]
@@ -63,6 +67,11 @@ Each field of the line protocol becomes a series MEASUREMENT.FIELD with the tags
 series has the type of its first value: doubles, value:i64, value:u64, value:bool or value:string.
 The times are nanoseconds unless --time-format names another unit; a line without one is a bad row.
 
+Parquet and Arrow files (.parquet, .arrow, .feather, .ipc) have types: the first column of times or
+dates is the time, all columns of numbers and truth values are values, and whole numbers are stored as
+value:i64 or value:u64 in a new series. Decimals become doubles unless --columns names their digits.
+Nested columns are not used. A time without a zone is in the zone of --tz.
+
 The whole import is one transaction: it is stored completely or, after an error, not at all, and
 readers see all of it at once. --commit-every ROWS adds durable commits in between; an import that
 stops then keeps the committed rows.
@@ -85,6 +94,9 @@ Examples:
 
   JSON, one object per line; a dot separates the keys of nested objects:
     tidalite import plant.tdl log.jsonl.zst --tag site --value wind.speed
+
+  Parquet, as pandas, DuckDB or export --format parquet write it:
+    tidalite import plant.tdl wind.parquet --tag turbine
 
   Line protocol, exported by influx_inspect or influxd inspect, with times in seconds:
     tidalite import plant.tdl export.lp.gz --time-format s
@@ -109,7 +121,7 @@ pub(crate) struct ImportArgs {
     #[arg(value_name = "FILE.tdl", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Files in CSV, JSON or line protocol, plain, gzipped or in zstd; - is standard input
+    /// Files in CSV, JSON or line protocol, plain, gzipped or in zstd, or in Parquet or Arrow; - is standard input
     #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::FilePath)]
     pub inputs: Vec<PathBuf>,
 
@@ -241,9 +253,9 @@ pub(crate) struct ImportArgs {
     #[arg(long, conflicts_with = "no_header")]
     pub units: bool,
 
-    /// Format of the inputs; if not given, the line protocol if the name ends in .lp, and JSON if the first character is
-    /// a bracket
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    /// Format of the inputs; if not given, the line protocol if the name ends in .lp, Parquet and Arrow by their names and
+    /// first bytes, and JSON if the first character is a bracket
+    #[arg(long, visible_alias = "format", value_enum, value_name = "FORMAT")]
     pub input_format: Option<InputFormat>,
 
     /// Print how the columns of the inputs would be read, and store nothing

@@ -1,19 +1,31 @@
-//! `export`: writes series as CSV or JSON lines that `import` can read.
+//! `export`: writes series as CSV, JSON lines, Parquet or Arrow that `import` can read.
+//!
+//! ```text
+//! heads   the columns and their types
+//! rows    rows in one of the formats
+//! arrays  rows as arrays (feature sql)
+//! ```
+
+#[cfg(feature = "sql")]
+mod arrays;
+mod heads;
+mod rows;
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::columns::{all_shown_columns, shown_columns};
 use crate::database::{Reader, Span, series_cell, to_nanos};
 use crate::exit::{Failure, Outcome};
 use crate::export::Target;
-use crate::output::{Cell, Column, Format, Sheet, plural};
-use crate::style::Palette;
+use crate::output::{Cell, Format, plural};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
+use heads::{Head, Kind, common, finest};
+use rows::Rows;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 use tidalite::query::Join;
-use tidalite::{Selection, Series, SeriesInfo, Steps, Timestamp};
+use tidalite::{ColumnType, Selection, Series, SeriesInfo, Steps, Timestamp, Unit};
 
 /// Runs the command `tidalite export`.
 pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -22,8 +34,14 @@ pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         [] => reader.select("")?,
         patterns => reader.select_all(patterns)?,
     };
+    let format = format_of(args);
+    let is_typed = matches!(format, ExportFormat::Parquet | ExportFormat::Arrow);
+    expect_typed(args, is_typed, terminal)?;
+    let unit = finest(infos.iter().map(|info| info.schema.unit));
     let export = Export {
         args,
+        format,
+        unit: is_typed.then_some(unit),
         reader: &reader,
         span: Span::of(&args.range)?,
         show: TimeShow::new(args.range.zone.tz.clone()),
@@ -34,7 +52,10 @@ pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .filter(|path| path.as_os_str() != "-");
     let rows = match to_file {
         Some(path) => {
-            let mut target = Target::create(path, args.replace)?;
+            let mut target = match is_typed {
+                true => Target::unchanged(path, args.replace)?,
+                false => Target::create(path, args.replace)?,
+            };
             let rows = export.write(&infos, &mut target)?;
             target.finish()?;
             let rows = plural(rows, "row", "rows");
@@ -50,8 +71,51 @@ pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
+/// Refuses options that do not fit Parquet and Arrow, and formats that this program lacks.
+fn expect_typed(args: &ExportArgs, is_typed: bool, terminal: &Terminal<'_>) -> Outcome {
+    if !is_typed {
+        return Ok(());
+    }
+    if cfg!(not(feature = "sql")) {
+        return Err(
+            Failure::usage("this program was built without Parquet and Arrow")
+                .hint("build it with SQL: cargo build --release --features sql"),
+        );
+    }
+    if args.times.is_some() {
+        return Err(
+            Failure::usage("--times does not apply to Parquet and Arrow")
+                .hint("their times are timestamps: omit the option"),
+        );
+    }
+    let is_to_file = args
+        .output
+        .as_deref()
+        .is_some_and(|path| path.as_os_str() != "-");
+    if !is_to_file && terminal.columns.is_some() {
+        return Err(
+            Failure::usage("Parquet and Arrow are not printed on a terminal")
+                .hint("give a file: --output FILE"),
+        );
+    }
+    Ok(())
+}
+
+/// The format: named by the user, or by the end of the name of the file.
+fn format_of(args: &ExportArgs) -> ExportFormat {
+    let by_name = || {
+        args.output
+            .as_deref()
+            .map_or(ExportFormat::Csv, named_format)
+    };
+    args.format.unwrap_or_else(by_name)
+}
+
 struct Export<'a> {
     args: &'a ExportArgs,
+    format: ExportFormat,
+    /// The unit of timestamps, in the formats that have these.
+    unit: Option<Unit>,
     reader: &'a Reader<'a>,
     span: Span,
     show: TimeShow,
@@ -67,17 +131,39 @@ impl Export<'_> {
         }
     }
 
-    fn sheet<'w>(&self, out: &'w mut dyn Write, columns: Vec<Column>) -> Sheet<&'w mut dyn Write> {
-        let json = match self.args.format {
-            Some(format) => format == ExportFormat::Json,
-            None => self.args.output.as_deref().is_some_and(is_json),
+    fn rows<'w>(&self, out: &'w mut dyn Write, heads: Vec<Head>) -> Outcome<Rows<'w>> {
+        let format = match self.format {
+            ExportFormat::Csv => Format::Csv,
+            ExportFormat::Json => Format::Json,
+            #[cfg(feature = "sql")]
+            ExportFormat::Parquet | ExportFormat::Arrow => {
+                use tidalite_shell::sql::FileFormat;
+                let format = match self.format {
+                    ExportFormat::Parquet => FileFormat::Parquet,
+                    _ => FileFormat::Arrow,
+                };
+                let unit = self.unit.unwrap_or_default();
+                let arrays = arrays::Arrays::new(out, format, unit, &heads)?;
+                return Ok(Rows::Arrays(Box::new(arrays)));
+            }
+            #[cfg(not(feature = "sql"))]
+            ExportFormat::Parquet | ExportFormat::Arrow => Format::Csv,
         };
-        let format = if json { Format::Json } else { Format::Csv };
-        Sheet::new(out, format, Palette::PLAIN, columns)
+        Ok(Rows::text(out, format, heads))
     }
 
-    fn time(&self, nanos: i128) -> Cell {
-        match self.args.times {
+    fn time(&self, nanos: i128) -> Outcome<Cell> {
+        if let Some(unit) = self.unit {
+            let step = nanos.div_euclid(unit.nanos().into());
+            return i64::try_from(step).map(Cell::Int).map_err(|_| {
+                Failure::bad_input(format!(
+                    "{} is outside of the years 1677 to 2262, which timestamps in nanoseconds have",
+                    self.show.show(nanos)
+                ))
+                .hint("export it as CSV, or choose a range: --from 1678-01-01 --to 2262-01-01")
+            });
+        }
+        Ok(match self.args.times {
             Some(unit) => {
                 let (whole, rest) = (
                     nanos.div_euclid(unit.nanos()),
@@ -90,17 +176,57 @@ impl Export<'_> {
                 }
             }
             None => Cell::Text(self.show.show(nanos)),
+        })
+    }
+
+    /// The columns of the tags of these series, with the tag in front; formats without types have the tags in the name of the
+    /// series. A tag with the name of another column has `_tag` added.
+    fn tags(&self, infos: &[Arc<SeriesInfo>], names: &[String]) -> Vec<(String, Head)> {
+        let mut tags: Vec<String> = Vec::new();
+        let infos = infos.iter().filter(|_| self.unit.is_some());
+        for (tag, _) in infos.flat_map(|info| tags_of(info)) {
+            if !tags.contains(tag) {
+                tags.push(tag.clone());
+            }
         }
+        let is_taken = |name: &str, tags: &[String]| {
+            matches!(name, "series" | "time") || names.iter().chain(tags).any(|own| own == name)
+        };
+        let head = |tag: &String| {
+            let mut name = tag.clone();
+            let others: Vec<String> = tags.iter().filter(|own| *own != tag).cloned().collect();
+            while is_taken(&name, &others) {
+                name += "_tag";
+            }
+            (tag.clone(), Head::new(name, Kind::Names))
+        };
+        tags.iter().map(head).collect()
     }
 
     /// Writes one line per row, series after series.
     fn long(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         let names = all_shown_columns(infos, self.args.flags);
-        let columns = [Column::text("series"), Column::text("time")]
-            .into_iter()
-            .chain(names.iter().map(Column::number))
+        let types = infos.iter().flat_map(|info| {
+            let columns = shown_columns(&info.schema, self.args.flags).into_iter();
+            columns.map(|column| &info.schema.columns[column])
+        });
+        let types: Vec<(&str, ColumnType)> = types
+            .map(|column| (column.name.as_str(), column.ty))
             .collect();
-        let mut sheet = self.sheet(out, columns);
+        let values = names.iter().map(|name| {
+            let own = types.iter().filter(|(of, _)| of == name);
+            let ty = own.map(|(_, ty)| *ty).reduce(common);
+            Head::new(name, Kind::Values(ty.unwrap_or(ColumnType::F64)))
+        });
+        let tags = self.tags(infos, &names);
+        let heads = [
+            Head::new("series", Kind::Names),
+            Head::new("time", Kind::Time),
+        ];
+        let heads = heads.into_iter();
+        let heads = heads.chain(tags.iter().map(|(_, head)| head.clone()));
+        let mut sheet = self.rows(out, heads.chain(values).collect())?;
+        let first = 2 + tags.len();
         let mut rows = 0;
         for info in infos {
             let series = self.reader.series(info)?;
@@ -109,8 +235,13 @@ impl Export<'_> {
             };
             let place = |name: &String| info.schema.column(name);
             let places: Vec<Option<usize>> = names.iter().map(place).collect();
-            let mut cells = vec![Cell::Missing; names.len() + 2];
+            let mut cells = vec![Cell::Missing; first + names.len()];
             cells[0] = Cell::series(info);
+            for (cell, (tag, _)) in cells[2..].iter_mut().zip(&tags) {
+                if let Some((_, value)) = tags_of(info).iter().find(|(key, _)| key == tag) {
+                    *cell = Cell::Text(value.clone());
+                }
+            }
             let mut written: Outcome = Ok(());
             let read = series
                 .query(Steps(from)..=Steps(to))
@@ -119,8 +250,14 @@ impl Export<'_> {
                         if written.is_err() {
                             return;
                         }
-                        cells[1] = self.time(to_nanos(info.schema.unit, *time));
-                        for (cell, place) in cells[2..].iter_mut().zip(&places) {
+                        match self.time(to_nanos(info.schema.unit, *time)) {
+                            Ok(time) => cells[1] = time,
+                            Err(failure) => {
+                                written = Err(failure);
+                                return;
+                            }
+                        }
+                        for (cell, place) in cells[first..].iter_mut().zip(&places) {
                             let Some(column) = *place else { continue };
                             match series_cell(&series, column, vector.words(column)[row]) {
                                 Ok(found) => *cell = found,
@@ -131,7 +268,7 @@ impl Export<'_> {
                             }
                         }
                         rows += 1;
-                        written = sheet.row(&cells).map_err(Failure::from);
+                        written = sheet.row(&cells);
                     }
                 });
             read.map_err(|error| self.reader.fail(&error))?;
@@ -145,7 +282,7 @@ impl Export<'_> {
     /// series that has several.
     fn wide(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         let (mut groups, mut tags) = (BTreeMap::new(), Vec::new());
-        let mut values: Vec<(String, &str)> = Vec::new();
+        let mut values: Vec<(String, &str, ColumnType)> = Vec::new();
         for info in infos {
             let Some(name) = &info.name else {
                 return Err(Failure::usage(format!("{} has no name", info.label()))
@@ -156,10 +293,13 @@ impl Export<'_> {
                     tags.push(tag.clone());
                 }
             }
-            for (_, value) in wide_columns(info) {
-                match values.iter().find(|(known, _)| *known == value) {
-                    None => values.push((value, name.metric())),
-                    Some((_, metric)) if *metric == name.metric() => {}
+            for (column, value) in wide_columns(info) {
+                let ty = info.schema.columns[column].ty;
+                match values.iter_mut().find(|(known, ..)| *known == value) {
+                    None => values.push((value, name.metric(), ty)),
+                    Some((_, metric, known)) if *metric == name.metric() => {
+                        *known = common(*known, ty)
+                    }
                     // Two metrics have output columns of the same name, for example the metric `a.b` with one column,
                     // and the metric `a` with a column `b` among several columns. One output column cannot show the
                     // values of two metrics, so the export is refused.
@@ -170,7 +310,11 @@ impl Export<'_> {
             let group: &mut Vec<Series<'_>> = groups.entry(name.tags().to_vec()).or_default();
             group.push(series);
         }
-        let values: Vec<String> = values.into_iter().map(|(value, _)| value).collect();
+        let heads = values.iter();
+        let heads: Vec<Head> = heads
+            .map(|(value, _, ty)| Head::new(value, Kind::Values(*ty)))
+            .collect();
+        let values: Vec<String> = values.into_iter().map(|(value, ..)| value).collect();
         if let Some(name) = ["time".to_owned()]
             .iter()
             .chain(&values)
@@ -179,12 +323,12 @@ impl Export<'_> {
         {
             return Err(two_columns(name));
         }
-        let columns = [Column::text("time")]
+        let heads = [Head::new("time", Kind::Time)]
             .into_iter()
-            .chain(tags.iter().map(Column::text))
-            .chain(values.iter().map(Column::number))
+            .chain(tags.iter().map(|tag| Head::new(tag, Kind::Names)))
+            .chain(heads)
             .collect();
-        let mut sheet = self.sheet(out, columns);
+        let mut sheet = self.rows(out, heads)?;
         let (mut rows, mut lost) = (0, 0);
         for (own, group) in groups {
             let (written, left_out) = self.group(&own, group, &tags, &values, &mut sheet)?;
@@ -209,7 +353,7 @@ impl Export<'_> {
         group: Vec<Series<'_>>,
         tags: &[String],
         values: &[String],
-        sheet: &mut Sheet<&mut dyn Write>,
+        sheet: &mut Rows<'_>,
     ) -> Outcome<(u64, u64)> {
         let fail = |error: tidalite::Error| self.reader.fail(&error);
         let mut cells = vec![Cell::Missing; 1 + tags.len() + values.len()];
@@ -271,7 +415,7 @@ impl Export<'_> {
                 placed += u64::from(words.is_some());
             }
             if any {
-                cells[0] = self.time(time);
+                cells[0] = self.time(time)?;
                 rows += 1;
                 sheet.row(&cells)?;
             }
@@ -297,18 +441,29 @@ fn wide_columns(info: &SeriesInfo) -> Vec<(usize, String)> {
         .collect()
 }
 
+fn tags_of(info: &SeriesInfo) -> &[(String, String)] {
+    info.name.as_ref().map_or(&[], |name| name.tags())
+}
+
 fn two_columns(name: &str) -> Failure {
     Failure::usage(format!("two columns would be called {name}"))
         .hint("omit --wide, or choose other series")
 }
 
-/// Whether the file's name is a name for JSON, such as `log.json` or `log.jsonl.gz`.
-fn is_json(path: &std::path::Path) -> bool {
+/// The format that a file's name tells, such as `log.json` or `log.jsonl.gz`.
+fn named_format(path: &std::path::Path) -> ExportFormat {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    [".json", ".jsonl", ".ndjson"]
-        .iter()
-        .any(|end| name.ends_with(end))
+    let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    let ends = |name: &str, ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    if ends(plain, &[".json", ".jsonl", ".ndjson"]) {
+        ExportFormat::Json
+    } else if ends(&name, &[".parquet"]) {
+        ExportFormat::Parquet
+    } else if ends(&name, &[".arrow", ".feather", ".ipc"]) {
+        ExportFormat::Arrow
+    } else {
+        ExportFormat::Csv
+    }
 }
 
 /// Formats nanoseconds as a decimal number of a longer unit, with every digit.
@@ -339,13 +494,15 @@ mod tests {
 
     #[test]
     fn file_extensions_select_the_format() {
-        for (name, json) in [
-            ("a.jsonl", true),
-            ("b.json.gz", true),
-            ("c.ndjson.zst", true),
-            ("d.csv.gz", false),
+        for (name, format) in [
+            ("a.jsonl", ExportFormat::Json),
+            ("b.json.gz", ExportFormat::Json),
+            ("c.ndjson.zst", ExportFormat::Json),
+            ("d.csv.gz", ExportFormat::Csv),
+            ("e.parquet", ExportFormat::Parquet),
+            ("f.feather", ExportFormat::Arrow),
         ] {
-            assert_eq!(is_json(std::path::Path::new(name)), json, "{name}");
+            assert_eq!(named_format(std::path::Path::new(name)), format, "{name}");
         }
     }
 }

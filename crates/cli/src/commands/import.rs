@@ -7,19 +7,19 @@ use crate::exit::{Failure, Outcome};
 use crate::import::advice;
 use crate::import::batch::BadRow;
 use crate::import::blocks::LinesBefore;
-use crate::import::field::{NOT_UTF_8, Nulls};
+use crate::import::field::NOT_UTF_8;
 use crate::import::file_tags;
 use crate::import::known_series::KnownSeries;
 use crate::import::layout::{Layout, LeftOut};
 use crate::import::load::{Aim, Columns, Loader, Tally};
 use crate::import::local_times::LocalTally;
 use crate::import::open::Rows;
-use crate::import::options::{format, local_times, wishes};
+use crate::import::options::{self, format, local_times, wishes};
 use crate::import::progress::Progress;
 use crate::import::readers::Batches;
 use crate::import::report;
 use crate::import::resolver::Resolver;
-use crate::import::source::{self, Source};
+use crate::import::source::Source;
 use crate::output::{
     Format as Sheets, bytes_text, grouped, plural, printable, rate_text, rounded_text,
 };
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     // Inputs are opened before the database is created, so that a wrong file name does not leave an empty database.
     let mut inputs = Vec::new();
     for path in &args.inputs {
-        inputs.push((path.as_path(), source::open(path)?));
+        inputs.push((path.as_path(), options::open(args, path)?));
     }
     if args.dry_run {
         for (path, source) in inputs {
@@ -192,12 +192,13 @@ fn describe(
         )
         .hint("give --columns, or omit --into"));
     }
-    let (what, nulls) = (name_of(path), Nulls::new(args.nulls.clone()));
+    let given = &source.given;
+    let (what, nulls) = (name_of(path), options::nulls(args, given));
     let rows = Rows::open(
         source.reader,
         &what,
-        &format(args, path)?,
-        &wishes(args, None),
+        &format(args, path, given)?,
+        &wishes(args, None, given),
         nulls.clone(),
     )?;
     if rows.names.is_empty() {
@@ -264,11 +265,17 @@ fn one_input(
     } = to;
     let what = name_of(path);
     let fixed_tags = file_tags::of_input(path, &args.tag_values, args.file_tags.as_deref())?;
-    let wishes = wishes(args, series);
-    let nulls = Nulls::new(args.nulls.clone());
+    let wishes = wishes(args, series, &source.given);
+    let nulls = options::nulls(args, &source.given);
     let progress = Progress::new(&source, args.quiet);
     let is_packed = source.is_packed;
-    let rows = Rows::open(source.reader, &what, &format(args, path)?, &wishes, nulls)?;
+    let rows = Rows::open(
+        source.reader,
+        &what,
+        &format(args, path, &wishes.given)?,
+        &wishes,
+        nulls,
+    )?;
     let mut columns = Columns::of(&rows, fixed_tags);
     if let Some(series) = series {
         series.check_width(rows.layout().width, &what)?;

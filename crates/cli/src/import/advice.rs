@@ -45,8 +45,8 @@ const FORMATS: [(&[u8], &str, &str); 12] = [
     ),
 ];
 
-const PARQUET: &str = "write it as CSV first, for example: duckdb -c \"copy 'FILE' to 'data.csv'\"";
-const ARROW: &str = "write it as CSV first, for example with pandas: read_feather, to_csv";
+const PARQUET: &str = "give the file itself, decompressed and not as standard input, to a build with the feature sql; or write it as CSV first, for example: duckdb -c \"copy 'FILE' to 'data.csv'\"";
+const ARROW: &str = "give the file itself, decompressed and not as standard input, to a build with the feature sql; or write it as CSV first, for example with pandas: read_feather, to_csv";
 const EXCEL: &str = "save the sheet as CSV in the spreadsheet program, and import the CSV file";
 const NETCDF: &str =
     "write its variables as CSV first, for example with xarray: to_dataframe, to_csv";

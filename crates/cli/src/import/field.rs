@@ -12,7 +12,12 @@ pub(crate) struct Nulls {
     /// For each byte, whether one of the null words begins with this byte. Most fields begin with another byte and need
     /// no comparison.
     begins: [bool; 256],
+    /// Whether only [`NULL_MARK`] and the words are null: an empty field is an empty text then.
+    is_marked: bool,
 }
+
+/// The text of null in records of a typed file. No text of a file of numbers is likely to be a single zero byte.
+pub(crate) const NULL_MARK: &str = "\0";
 
 impl Default for Nulls {
     fn default() -> Self {
@@ -27,12 +32,31 @@ impl Nulls {
         for byte in words.iter().filter_map(|word| word.bytes().next()) {
             begins[usize::from(byte)] = true;
         }
-        Self { words, begins }
+        Self {
+            words,
+            begins,
+            is_marked: false,
+        }
+    }
+
+    /// Creates the set for an input with typed columns: [`NULL_MARK`], and the words that differ from the default.
+    pub(crate) fn marked(mut words: Vec<String>) -> Self {
+        words.retain(|word| NULL_WORDS.split(',').all(|default| default != word));
+        words.push(NULL_MARK.to_owned());
+        Self {
+            is_marked: true,
+            ..Self::new(words)
+        }
+    }
+
+    /// Whether null has a mark of its own, so that null is never a text.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.is_marked
     }
 
     pub(crate) fn contains(&self, text: &str) -> bool {
         let Some(first) = text.bytes().next() else {
-            return true;
+            return !self.is_marked;
         };
         self.begins[usize::from(first)] && self.words.iter().any(|word| word == text)
     }

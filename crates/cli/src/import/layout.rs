@@ -10,6 +10,7 @@ use crate::exit::{Failure, Outcome};
 use crate::import::advice::{ambiguous_number, no_numbers};
 use crate::import::digits::{Detected, Digits};
 use crate::import::field::Nulls;
+use crate::import::given::Given;
 use crate::import::local_times::Policy;
 use crate::import::table::{Named, Names, Table, shown};
 use crate::import::time_columns::TimeColumns;
@@ -46,6 +47,8 @@ pub(crate) struct Wishes {
     pub digits: Option<Digits>,
     /// The option `--on-error null`: a bad cell of a value column is stored as null.
     pub bad_cells_are_null: bool,
+    /// The types of all columns, if the input has any.
+    pub given: Vec<Given>,
     /// Whether semicolons separate the fields of the input, as programs write them where commas separate decimals.
     pub has_semicolons: bool,
 }
@@ -90,6 +93,8 @@ pub(crate) struct Layout {
     pub digits: Digits,
     /// For each of `values`, whether the column holds true and false; only for columns without a type.
     pub booleans: Vec<bool>,
+    /// For each of `values`, the type that the input gives the column; empty if it gives none.
+    pub given: Vec<Given>,
     /// Properties of the input that were detected and that the user should know about.
     pub notes: Vec<String>,
 }
@@ -114,8 +119,13 @@ impl Layout {
             .iter()
             .map(|wish| Ok(table.find(wish)?.index))
             .collect::<Outcome<Vec<usize>>>()?;
-        let format = wishes.time_format.as_ref();
-        let (time, format) = table.time(wishes.time.as_deref(), format, &skipped)?;
+        let (time, format) = match table.given_time(wishes, &skipped)? {
+            Some(time) => (TimeColumns::one(time), TimeFormat::Iso),
+            None => {
+                let format = wishes.time_format.as_ref();
+                table.time(wishes.time.as_deref(), format, &skipped)?
+            }
+        };
         let tags = wishes
             .tags
             .iter()
@@ -159,6 +169,7 @@ impl Layout {
         let may_have_commas = wishes.has_semicolons && is_german;
         let digits = match (wishes.digits, wished.is_empty()) {
             (Some(digits), _) => digits,
+            _ if !wishes.given.is_empty() => Digits::default(),
             (None, true) => table.digits(&free, &typed, may_have_commas, &mut notes)?,
             (None, false) => {
                 let wished: Vec<usize> = wished.iter().map(|column| column.index).collect();
@@ -166,14 +177,29 @@ impl Layout {
             }
         };
         let values = match wished.is_empty() {
-            true => table.numeric(&free, digits)?,
+            true if wishes.given.is_empty() => table.numeric(&free, digits)?,
+            true => table.given_values(&free, &wishes.given)?,
             false => wished,
         };
-        let left_out = match wishes.values.is_empty() && typed.is_empty() {
+        // Beside the name of the series, `export` writes its tags.
+        let has_tags_twice = !wishes.given.is_empty() && wishes.series.is_some();
+        let names_all = !wishes.values.is_empty() || !typed.is_empty() || has_tags_twice;
+        let given = match wishes.given.is_empty() {
+            true => Vec::new(),
+            false => {
+                let values = values.iter();
+                let given = values.map(|column| table.given_value(column, &wishes.given));
+                given.collect()
+            }
+        };
+        let left_out = match !names_all {
             true => table.others(&free, &values, digits),
             false => Vec::new(),
         };
-        let is_boolean = |column: &Named| typed.is_empty() && table.is_boolean(column.index);
+        let is_boolean = |column: &Named| match wishes.given.get(column.index) {
+            Some(given) => *given == Given::Bool,
+            None => typed.is_empty() && table.is_boolean(column.index),
+        };
         if let (TimeFormat::Epoch(_), None) = (&format, &wishes.time_format) {
             notes.push(format!(
                 "the times in column {} are read as {format}",
@@ -207,6 +233,7 @@ impl Layout {
             names_series: wishes.series.is_some(),
             booleans: values.iter().map(is_boolean).collect(),
             values,
+            given,
             typed,
             digits,
             notes,
@@ -233,6 +260,7 @@ impl Layout {
             left_out: Vec::new(),
             digits: Digits::default(),
             booleans: vec![false],
+            given: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -357,6 +385,57 @@ impl Table<'_> {
             .collect()
     }
 
+    /// The column of times of an input with types: the one that the user names, or the first one. `None` if the time is a
+    /// column of another type, or several columns.
+    fn given_time(&self, wishes: &Wishes, skipped: &[usize]) -> Outcome<Option<Named>> {
+        if wishes.given.is_empty() {
+            return Ok(None);
+        }
+        let is_time = |index: usize| wishes.given.get(index) == Some(&Given::Time);
+        let column = match &wishes.time {
+            Some(wish) if wish.contains(',') => None,
+            Some(wish) => Some(self.find(wish)?),
+            None => {
+                let named = wishes.tags.iter().chain(&wishes.values);
+                let named = named.map(|wish| Ok(self.find(wish)?.index));
+                let named = named.collect::<Outcome<Vec<usize>>>()?;
+                let is_free = |index: &usize| !skipped.contains(index) && !named.contains(index);
+                let mut free = (0..self.names.len()).filter(is_free);
+                free.find(|&index| is_time(index))
+                    .map(|index| self.named(index))
+            }
+        };
+        Ok(column.filter(|column| is_time(column.index)))
+    }
+
+    /// The free columns with types of values.
+    fn given_values(&self, free: &[usize], given: &[Given]) -> Outcome<Vec<Named>> {
+        let values = free.iter().filter(|&&index| given[index].is_value());
+        let values: Vec<Named> = values.map(|&index| self.named(index)).collect();
+        match values.is_empty() {
+            true => Err(self.no_values(free)),
+            false => Ok(values),
+        }
+    }
+
+    /// The type of a column that was chosen for values. A text may hold numbers.
+    fn given_value(&self, column: &Named, given: &[Given]) -> Given {
+        let is_numeric = |text: &str| text.parse::<f64>().is_ok();
+        match given[column.index] {
+            Given::Text if self.mostly(column.index, is_numeric) => Given::Number,
+            Given::Time | Given::Unused => Given::Text,
+            given => given,
+        }
+    }
+
+    fn no_values(&self, free: &[usize]) -> Failure {
+        let cells = free.iter();
+        let cells: Vec<_> = cells
+            .map(|&index| (self.names.own[index].as_str(), self.example(index)))
+            .collect();
+        no_numbers(&cells)
+    }
+
     /// Those of the free columns that hold numbers, or true and false.
     fn numeric(&self, free: &[usize], digits: Digits) -> Outcome<Vec<Named>> {
         let unnamed = &self.names.unnamed;
@@ -372,11 +451,7 @@ impl Table<'_> {
             .map(|index| self.named(index))
             .collect();
         if numeric.is_empty() {
-            let cells = free.iter();
-            let cells: Vec<_> = cells
-                .map(|&index| (self.names.own[index].as_str(), self.example(index)))
-                .collect();
-            return Err(no_numbers(&cells));
+            return Err(self.no_values(free));
         }
         let is_named = |column: &Named| !unnamed[column.index];
         let only_numbers = !numeric.iter().any(is_named);

@@ -3,6 +3,7 @@
 //! ```text
 //! source      a file, plain, gzipped or in zstd, or standard input; counts the bytes read
 //! ahead       decompression on a thread of its own
+//! typed_file  Parquet and Arrow as records of CSV with types (feature sql)
 //! encoding    text in other encodings as UTF-8
 //! json_values JSON arrays, and objects over several lines, as one value per line
 //! head        lines before the names of the columns, and units after them
@@ -13,6 +14,7 @@
 //! time_columns, dates  the column with the time, and formats of dates
 //! digits      decimal commas and separators of thousands
 //! layout      roles of the columns: time, tags, values
+//! given       the types that an input gives its columns
 //! field       a field as a text or a value, or null
 //! number      lossless numbers, and the type in which a series stores them
 //! file_tags   tags that the user gives, or that are in the name of a file
@@ -41,6 +43,7 @@ pub(crate) mod digits;
 pub(crate) mod encoding;
 pub(crate) mod field;
 pub(crate) mod file_tags;
+pub(crate) mod given;
 pub(crate) mod head;
 pub(crate) mod json_values;
 pub(crate) mod known_series;
@@ -62,3 +65,5 @@ pub(crate) mod source;
 pub(crate) mod table;
 pub(crate) mod texts;
 pub(crate) mod time_columns;
+#[cfg(feature = "sql")]
+pub(crate) mod typed_file;

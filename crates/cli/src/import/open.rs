@@ -43,6 +43,8 @@ pub(crate) enum Form {
     Json,
     /// The line protocol, with the unit of its timestamps if it is given.
     Line(Option<Epoch>),
+    /// The records of a typed file, as CSV with the names of the columns in the first line.
+    Typed,
 }
 
 /// The user's options about the text of an input.
@@ -132,6 +134,19 @@ impl<'a> Begun<'a> {
     ) -> Outcome<Self> {
         let fail = |error: std::io::Error| unreadable(what, &error);
         let mut input: Input<'a> = Box::new(input);
+        if format.form == Some(Form::Typed) {
+            let head = read_head(&mut input).map_err(fail)?;
+            return Ok(Self {
+                shape: shape_of(&head, format, what)?,
+                head,
+                input,
+                // The first row is row 1.
+                line: 0,
+                has_units: false,
+                skipped: 0,
+                notes: Vec::new(),
+            });
+        }
         let mut notes = Vec::new();
         let mut head = read_head(&mut input).map_err(fail)?;
         let marked = encoding::marked(&head).filter(|_| format.encoding.is_none());
@@ -350,6 +365,7 @@ impl<'a> Rows<'a> {
                 what: what.to_owned(),
                 form,
                 counts: match shape {
+                    Shape::Csv { .. } if format.form == Some(Form::Typed) => "row",
                     Shape::Csv { .. } => "line",
                     Shape::Objects(word) => word,
                     Shape::Arrays | Shape::Line(_) => "element",
@@ -407,8 +423,10 @@ fn shape_of(head: &[u8], format: &Format, what: &str) -> Outcome<Shape> {
         delimiter: delimiter.unwrap_or_else(|| likely_delimiter(head, format.comment)),
         comment: format.comment,
     };
-    if let Some(Form::Csv(delimiter)) = format.form {
-        return Ok(csv(delimiter));
+    match format.form {
+        Some(Form::Csv(delimiter)) => return Ok(csv(delimiter)),
+        Some(Form::Typed) => return Ok(csv(Some(b','))),
+        _ => {}
     }
     if let Some(Form::Line(epoch)) = format.form {
         return Ok(Shape::Line(epoch));
@@ -596,7 +614,8 @@ fn names_of(
         .iter()
         .filter(|text| crate::time::looks_like_date(text))
         .count();
-    if numbers + times > 0 && (numbers + times) * 2 >= texts.len() {
+    let is_certain = !wishes.given.is_empty();
+    if !is_certain && numbers + times > 0 && (numbers + times) * 2 >= texts.len() {
         return Err(
             Failure::bad_input(format!("{what}: the first line holds data, not names"))
                 .hint("use --no-header and give columns by number: --time 1 --value 2=temperature"),

@@ -3,16 +3,23 @@
 use crate::args::{ImportArgs, InputFormat, OnError};
 use crate::exit::{Failure, Outcome};
 use crate::import::digits::Digits;
+use crate::import::field::Nulls;
+use crate::import::given::Given;
 use crate::import::known_series::KnownSeries;
 use crate::import::layout::Wishes;
 use crate::import::local_times::Policy;
 use crate::import::open::{Form, Format};
+use crate::import::source::{self, Source};
+#[cfg(feature = "sql")]
+use crate::import::typed_file;
 use crate::time::{Epoch, TimeFormat};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-/// The options that assign roles to columns.
+/// The options that assign roles to columns, for an input that gives its columns these types, if it gives any.
 /// With `series`, all rows go to a series that exists.
-pub(crate) fn wishes(args: &ImportArgs, series: Option<&KnownSeries>) -> Wishes {
+pub(crate) fn wishes(args: &ImportArgs, series: Option<&KnownSeries>, given: &[Given]) -> Wishes {
     let plain = Digits::default();
     let digits = match (args.decimal, args.thousands) {
         (None, None) => None,
@@ -37,12 +44,71 @@ pub(crate) fn wishes(args: &ImportArgs, series: Option<&KnownSeries>) -> Wishes 
         skipped: args.skip.clone(),
         digits,
         bad_cells_are_null: args.on_error == OnError::Null,
+        given: given.to_vec(),
         has_semicolons: false,
     };
     if let Some(series) = series {
         series.set_roles(&mut wishes);
     }
+    wishes.header |= !given.is_empty();
     wishes
+}
+
+/// The words that mean "no value". An input with typed columns tells null from text.
+pub(crate) fn nulls(args: &ImportArgs, given: &[Given]) -> Nulls {
+    match given.is_empty() {
+        true => Nulls::new(args.nulls.clone()),
+        false => Nulls::marked(args.nulls.clone()),
+    }
+}
+
+/// Opens an input.
+pub(crate) fn open(args: &ImportArgs, path: &Path) -> Outcome<Source> {
+    if !is_typed(args, path) {
+        return source::open(path);
+    }
+    let given = [
+        ("--no-header", args.no_header),
+        ("--delimiter", args.delimiter.is_some()),
+        ("--decimal", args.decimal.is_some()),
+        ("--thousands", args.thousands.is_some()),
+        ("--encoding", args.encoding.is_some()),
+        ("--skip-lines", args.skip_lines > 0),
+        ("--comment", args.comment.is_some()),
+        ("--units", args.units),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+        return Err(
+            Failure::usage(format!("{option} does not apply to Parquet and Arrow"))
+                .hint("their columns have names and types; omit the option"),
+        );
+    }
+    #[cfg(feature = "sql")]
+    return typed_file::open(path);
+    #[cfg(not(feature = "sql"))]
+    Err(Failure::usage("this program was built without Parquet and Arrow").hint(
+        "build it with SQL: cargo build --release --features sql; or write the file as CSV first, for example: duckdb -c \"copy 'FILE' to 'data.csv'\"",
+    ))
+}
+
+/// Whether an input is Parquet or Arrow: by the option, by its name, or by its first bytes.
+fn is_typed(args: &ImportArgs, path: &Path) -> bool {
+    const ENDS: [&str; 4] = ["parquet", "arrow", "feather", "ipc"];
+    const MAGICS: [&[u8]; 2] = [b"PAR1", b"ARROW1"];
+    match args.input_format {
+        Some(form) => return matches!(form, InputFormat::Parquet | InputFormat::Arrow),
+        None if path.as_os_str() == "-" || args.delimiter.is_some() => return false,
+        None => {}
+    }
+    let end = path.extension().unwrap_or_default().to_string_lossy();
+    if ENDS.contains(&end.to_ascii_lowercase().as_str()) {
+        return true;
+    }
+    // The first bytes of a pipe could not be read again.
+    let mut head = Vec::new();
+    path.is_file()
+        && File::open(path).is_ok_and(|file| file.take(8).read_to_end(&mut head).is_ok())
+        && MAGICS.iter().any(|magic| head.starts_with(magic))
 }
 
 /// Whether an input is in the line protocol: by the option, or by its name.
@@ -81,9 +147,10 @@ fn line_epoch(args: &ImportArgs) -> Outcome<Option<Epoch>> {
 }
 
 /// The options about the text of an input.
-pub(crate) fn format(args: &ImportArgs, path: &Path) -> Outcome<Format> {
+pub(crate) fn format(args: &ImportArgs, path: &Path, given: &[Given]) -> Outcome<Format> {
     Ok(Format {
         form: match args.input_format {
+            _ if !given.is_empty() => Some(Form::Typed),
             _ if is_line_protocol(args, path) => Some(Form::Line(line_epoch(args)?)),
             Some(InputFormat::Json) => Some(Form::Json),
             Some(InputFormat::Csv) => Some(Form::Csv(args.delimiter)),

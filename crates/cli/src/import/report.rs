@@ -64,7 +64,10 @@ pub(crate) fn rows(
                     }
                     None => (
                         format!("series {prefix}{name}"),
-                        value_type(&table, index, layout),
+                        match layout.given.get(place) {
+                            Some(given) => given.stored_as().to_owned(),
+                            None => value_type(&table, index, layout),
+                        },
                     ),
                 }
             } else {

@@ -6,6 +6,7 @@ use crate::import::batch::{BadRow, Batch, Combinations, END_OF_TAG};
 use crate::import::blocks::{Block, LinesBefore};
 use crate::import::digits::Digits;
 use crate::import::field::{Nulls, boolean, field, read_value, whole_field};
+use crate::import::given::{self, Given};
 use crate::import::layout::Layout;
 use crate::import::line_rows;
 use crate::import::local_times::Policy;
@@ -67,7 +68,7 @@ impl Reading {
 
     /// Whether the values of the input have types of their own.
     pub(crate) fn has_types(&self) -> bool {
-        matches!(self.form, Known::Line(_))
+        matches!(self.form, Known::Line(_)) || !self.layout.given.is_empty()
     }
 
     /// Parses the rows of a block into a batch.
@@ -239,10 +240,15 @@ impl Reading {
         if !layout.typed.is_empty() {
             return Ok(());
         }
-        for (column, is_boolean) in layout.values.iter().zip(&layout.booleans) {
-            let number = match is_boolean {
-                true => truth(record, column, nulls),
-                false => number(record, column, nulls, layout.digits),
+        let columns = layout.values.iter().zip(&layout.booleans);
+        for (place, (column, is_boolean)) in columns.enumerate() {
+            let number = match (layout.given.get(place), is_boolean) {
+                (Some(&kind @ (Given::Whole | Given::Unsigned)), _) => {
+                    given::whole(record, column, kind, nulls)
+                }
+                (Some(Given::Text), _) => given::text(record, column, nulls, &mut batch.texts),
+                (_, true) => truth(record, column, nulls),
+                (_, false) => number(record, column, nulls, layout.digits),
             };
             let number = match number {
                 Err(why) if self.bad_cells_are_null => {
@@ -346,6 +352,13 @@ fn typed(
         return null_word(column);
     }
     let is_null = !is_string && !text.is_empty() && nulls.contains(text);
+    if nulls.is_marked() && nulls.contains(text) {
+        let name = printable(&named.name);
+        return Err(format!(
+            "column `{name}` has no value, and {} without ? needs one",
+            column.ty.name()
+        ));
+    }
     let value = if is_null {
         None
     } else if digits.is_plain() || !is_numeric(column.ty) {

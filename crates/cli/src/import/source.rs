@@ -2,6 +2,7 @@
 
 use super::ahead::ReadAhead;
 use crate::exit::{Failure, Outcome};
+use crate::import::given::Given;
 use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -60,6 +61,8 @@ pub(crate) struct Source {
     pub bytes_total: Option<u64>,
     /// Whether the file is compressed with gzip or zstd.
     pub is_packed: bool,
+    /// The types of the columns, if the input has any.
+    pub given: Vec<Given>,
 }
 
 /// Opens a file, or standard input for `-`. Compression with gzip or Zstandard is recognised by the first bytes, not by
@@ -108,6 +111,7 @@ fn decoded(input: impl Read + Send + 'static, path: &Path, total: Option<u64>) -
         bytes_read,
         bytes_total: total,
         is_packed: is_gzip || is_zstd,
+        given: Vec::new(),
     })
 }
 

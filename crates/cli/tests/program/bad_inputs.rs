@@ -14,8 +14,9 @@ fn refused(folder: &Folder, name: &str, bytes: impl AsRef<[u8]>, told: &[&str]) 
 fn formats_that_are_no_text_are_named() {
     let folder = Folder::new("formats_that_are_no_text_are_named");
     for (bytes, told, next) in [
-        (&b"PAR1\x15\x04\0"[..], "a Parquet file", "duckdb"),
-        (b"ARROW1\0\0", "an Arrow (Feather) file", "pandas"),
+        (&b"PAR1\x15\x04\0"[..], "Parquet", "damaged"),
+        (b"ARROW1\0\0", "Arrow", "damaged"),
+        (b"FEA1\0\0\0", "a Feather file", "pandas"),
         (b"BZh91AY&SY", "compressed with bzip2", "bzip2 -dc"),
         (b"\xfd7zXZ\0\0", "compressed with xz", "xz -dc"),
         (b"PK\x03\x04\x14\0a.csv", "a ZIP archive", "unzip -p"),

@@ -48,6 +48,7 @@ mod topics;
 mod topics_watched;
 mod trouble;
 mod truth;
+mod typed_files;
 mod upkeep;
 mod uploads;
 mod walks;

@@ -155,6 +155,120 @@ fn results_go_to_a_file() {
 }
 
 #[test]
+fn statements_change_the_database() {
+    let folder = Folder::with_plant("sql_changes");
+    let script = "CREATE TABLE turbines (id TEXT PRIMARY KEY, rated DOUBLE NOT NULL);\n\
+                  INSERT INTO turbines VALUES ('A', 2.5), ('B', 3.0);\n\
+                  BEGIN;\nUPDATE turbines SET rated = 2.8 WHERE id = 'A';\nCOMMIT;\n";
+    assert_eq!(piped(&folder, &[], script).ok(), "2 rows\n1 row\n");
+    let rows = || {
+        sql(
+            &folder,
+            &["--mode", "csv", "-c", "SELECT * FROM turbines ORDER BY id"],
+        )
+        .ok()
+    };
+    assert_eq!(rows(), "id,rated\nA,2.8\nB,3.0\n");
+    let ran = piped(
+        &folder,
+        &["--mode", "csv"],
+        "BEGIN;\nDELETE FROM turbines;\n",
+    );
+    assert!(ran.err.contains("was rolled back"), "{}", ran.err);
+    assert_eq!(ran.ok(), "");
+    assert_eq!(rows(), "id,rated\nA,2.8\nB,3.0\n");
+    let failed =
+        |text: &str, code: i32, told: &[&str]| sql(&folder, &["-c", text]).failed(code, told);
+    failed("INSERT INTO turbines VALUES ('A', 1)", 5, &["ON CONFLICT"]);
+    failed(
+        "INSERT INTO turbines VALUES ('C', NULL)",
+        5,
+        &["rated", ".schema"],
+    );
+    failed("ROLLBACK", 2, &["there is no transaction", "BEGIN"]);
+    failed(
+        "COPY turbines FROM 'missing.csv'",
+        5,
+        &["missing.csv", "FORMAT csv"],
+    );
+    let ran = sql(&folder, &["--readonly", "-c", "DELETE FROM turbines"]);
+    ran.failed(1, &["read-only", "--readonly"]);
+    let ran = folder.run(&["sql", "new.tdl", "--create", "-c", "CREATE TABLE a (x INT)"]);
+    assert_eq!(ran.ok(), "");
+    let ran = folder.run(&["sql", "new.tdl", "-c", ".schema a"]);
+    assert_eq!(ran.ok(), "CREATE TABLE a (\n    x INTEGER\n);\n");
+}
+
+#[test]
+fn a_redirected_result_is_a_file_of_parquet() {
+    let folder = Folder::with_plant("sql_parquet");
+    let mut command = folder.command(&[
+        "sql",
+        "plant.tdl",
+        "--mode",
+        "parquet",
+        "-c",
+        "SELECT * FROM hb.wind",
+    ]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    std::fs::write(folder.path("wind.parquet"), output.stdout).unwrap();
+    let count = "SELECT count(*) AS n FROM 'wind.parquet'";
+    assert_eq!(
+        sql(&folder, &["--mode", "csv", "-c", count]).ok(),
+        "n\n240\n"
+    );
+    let ran = sql(&folder, &["-c", ".import wind.parquet wind_rows"]);
+    assert_eq!(ran.ok(), "240 rows\n");
+}
+
+/// While one process has an open transaction, another reads, and waits to write.
+#[test]
+fn another_process_reads_while_one_writes() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    let folder = Folder::with_plant("sql_two");
+    let mut command = folder.command(&["sql", "plant.tdl", "--mode", "csv"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input
+        .write_all(
+            b"BEGIN;\nCREATE TABLE a (x INT);\nINSERT INTO a VALUES (1);\nSELECT x FROM a;\n",
+        )
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Once there is a result, the transaction is open.
+    assert_eq!(lines.next().unwrap().unwrap(), "x");
+    for words in [&["--readonly"][..], &[]] {
+        let mut words = words.to_vec();
+        words.extend(["--mode", "csv", "-c", "SELECT count(*) AS n FROM hb.wind"]);
+        assert_eq!(sql(&folder, &words).ok(), "n\n240\n");
+    }
+    let mut waiting = folder.command(&["sql", "plant.tdl", "-c", "CREATE TABLE b (x INT)"]);
+    let mut waiting = waiting.stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(waiting.try_wait().unwrap().is_none(), "it did not wait");
+    input.write_all(b"COMMIT;\n").unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert!(waiting.wait().unwrap().success());
+    let tables = sql(
+        &folder,
+        &[
+            "--mode",
+            "csv",
+            "--no-header",
+            "-c",
+            ".tables a",
+            "-c",
+            ".tables b",
+        ],
+    );
+    assert_eq!(tables.ok(), "a,table\nb,table\n");
+}
+
+#[test]
 fn a_long_result_ends_quietly_when_the_pipe_is_closed() {
     use std::io::Read;
     let folder = Folder::with_plant("sql_closed");

@@ -1,4 +1,4 @@
-//! Tests on pages in memory. Crate `torture` and the database have the tests against a model, of crashes and of salvage
+//! Tests on pages in memory. Others are in the database
 //! (`crates/tidalite/tests/relation_*.rs`).
 
 mod complexity;

@@ -99,7 +99,7 @@ fn command_words(known: &Names, text: &str) -> (usize, Vec<String>) {
     let before: Vec<&str> = text[..start].split_whitespace().collect();
     let words: Vec<&str> = match before[..] {
         [] => names().collect(),
-        [".schema" | ".tables"] => known
+        [".schema" | ".tables"] | [".import", _] => known
             .tables
             .iter()
             .map(|(table, _)| table.as_str())

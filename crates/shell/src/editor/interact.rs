@@ -74,7 +74,10 @@ pub fn interact(shell: &mut Shell<'_>, greeting: &str, history: &History) -> Res
         }
     }
     loop {
-        let signal = editor.read_line(&Asks);
+        let prompt = Asks {
+            is_in_transaction: shell.is_in_transaction(),
+        };
+        let signal = editor.read_line(&prompt);
         let signal = signal.map_err(|error| Failure::File(io::Error::other(error)))?;
         let text = match signal {
             Signal::Success(text) => text,

@@ -8,11 +8,17 @@ use reedline::{
 use std::borrow::Cow;
 
 /// The prompt.
-pub(super) struct Asks;
+pub(super) struct Asks {
+    /// Whether a transaction is open, which a star shows.
+    pub is_in_transaction: bool,
+}
 
 impl Prompt for Asks {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed("tidalite")
+        Cow::Borrowed(match self.is_in_transaction {
+            true => "tidalite*",
+            false => "tidalite",
+        })
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
@@ -45,5 +51,16 @@ impl Validator for UntilSemicolon {
             true => ValidationResult::Complete,
             false => ValidationResult::Incomplete,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_shows_an_open_transaction() {
+        let left = |is_in_transaction| Asks { is_in_transaction }.render_prompt_left().into_owned();
+        assert_eq!([false, true].map(left), ["tidalite", "tidalite*"]);
     }
 }

@@ -9,11 +9,13 @@
 //! markdown  a Markdown table
 //! line      one line for each value
 //! plan      the output of EXPLAIN
+//! file      Parquet and Arrow
 //! ```
 
 mod boxed;
 mod cells;
 mod csv;
+mod file;
 mod json;
 mod line;
 mod markdown;
@@ -23,6 +25,7 @@ mod tests;
 mod writer;
 
 use crate::settings::{Mode, Settings};
+pub use file::FileBytes;
 use tidalite_sql::arrow::datatypes::SchemaRef;
 pub(crate) use writer::Format;
 
@@ -32,6 +35,9 @@ pub(crate) fn format(
     width: Option<u16>,
     schema: &SchemaRef,
 ) -> Box<dyn Format> {
+    if let Some(format) = settings.mode.file_format() {
+        return Box::new(FileBytes::new(format, schema));
+    }
     let (headers, null) = (settings.headers, settings.null().to_owned());
     match settings.mode {
         Mode::Box if plan::is_plan(schema) => Box::new(plan::Plan),
@@ -40,6 +46,6 @@ pub(crate) fn format(
         Mode::Json => Box::new(json::Json::array()),
         Mode::JsonLines => Box::new(json::Json::lines()),
         Mode::Markdown => Box::new(markdown::Markdown::new(schema, headers, null)),
-        Mode::Line => Box::new(line::Line::new(schema, null)),
+        Mode::Line | Mode::Parquet | Mode::Arrow => Box::new(line::Line::new(schema, null)),
     }
 }

@@ -3,8 +3,10 @@
 //! ```text
 //! result   one result, from its batches to the stream
 //! session  statements and commands, one after the other
+//! import   the statement behind `.import`
 //! ```
 
+mod import;
 mod result;
 mod session;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::format::format;
 use crate::progress::Progress;
-use crate::settings::Settings;
+use crate::settings::{Mode, Settings};
 use crate::sink::Sink;
 use crate::streams::Streams;
 use std::fs::File;
@@ -22,10 +22,11 @@ pub(super) struct Printer<'p, 'a> {
 }
 
 impl Printer<'_, '_> {
-    /// Prints the batches of a result as they come. `computed` is called when there are no more batches.
+    /// Prints the batches of a result as they come. `affected` is the number of rows that a statement without result
+    /// columns has changed. `computed` is called when there are no more batches.
     pub(super) fn print(
         self,
-        schema: &SchemaRef,
+        (schema, affected): (&SchemaRef, Option<u64>),
         batches: impl Iterator<Item = tidalite_sql::Result<RecordBatch>>,
         progress: Option<Progress>,
         start: Instant,
@@ -37,10 +38,16 @@ impl Printer<'_, '_> {
             file,
         } = self;
         let is_file = file.is_some();
-        let fails = move |error: io::Error| match error.downcast::<ArrowError>() {
-            Ok(error) => Failure::Sql(error.into()),
-            Err(error) if is_file => Failure::File(error),
-            Err(error) => Failure::Output(error),
+        let fails = move |error: io::Error| {
+            let error = match error.downcast::<tidalite_sql::Error>() {
+                Ok(error) => return Failure::Sql(error),
+                Err(error) => error,
+            };
+            match error.downcast::<ArrowError>() {
+                Ok(error) => Failure::Sql(error.into()),
+                Err(error) if is_file => Failure::File(error),
+                Err(error) => Failure::Output(error),
+            }
         };
         let screen = match is_file {
             true => None,
@@ -78,6 +85,9 @@ impl Printer<'_, '_> {
         computed();
         let written = written.and_then(|rows| {
             if !has_columns {
+                if let (Some(rows), Mode::Box) = (affected, settings.mode) {
+                    writeln!(sink, "{}", plural(rows)).map_err(fails)?;
+                }
                 return Ok(false);
             }
             format.finish(&mut sink).map_err(fails)?;
@@ -100,10 +110,17 @@ impl Printer<'_, '_> {
 
 /// The line below a table.
 fn count_text(rows: u64, time: Option<Duration>) -> String {
-    let noun = if rows == 1 { "row" } else { "rows" };
+    let rows = plural(rows);
     match time {
-        Some(time) => format!("({rows} {noun}, {})", time_text(time)),
-        None => format!("({rows} {noun})"),
+        Some(time) => format!("({rows}, {})", time_text(time)),
+        None => format!("({rows})"),
+    }
+}
+
+fn plural(rows: u64) -> String {
+    match rows {
+        1 => "1 row".to_owned(),
+        rows => format!("{rows} rows"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Statements and commands, one after the other.
 
+use super::import;
 use super::result::Printer;
 use crate::catalog::{self, Names};
 use crate::command::{self, Command};
@@ -7,7 +8,7 @@ use crate::failure::{Failure, describe};
 use crate::interrupt::Interrupt;
 use crate::lexer::{Kind, tokens};
 use crate::progress::{APPEARS_AFTER, Progress};
-use crate::settings::{Explain, Settings};
+use crate::settings::{Explain, Mode, Settings};
 use crate::splitter::{Piece, Splitter, Statement};
 use crate::streams::Streams;
 use indicatif::ProgressDrawTarget;
@@ -39,6 +40,9 @@ pub struct Shell<'a> {
     interrupt: Interrupt,
     /// The file of `.output`.
     file: Option<BufWriter<File>>,
+    /// The mode of the last result at the destination of results, if it has one: a file of Parquet or Arrow is a single
+    /// result.
+    written: Option<Mode>,
     /// The file of the database, which results must not overwrite.
     database: Option<PathBuf>,
     /// Colour errors.
@@ -57,6 +61,7 @@ impl<'a> Shell<'a> {
             streams,
             interrupt: Interrupt::default(),
             file: None,
+            written: None,
             database: None,
             colors: false,
             interactive: false,
@@ -90,6 +95,19 @@ impl<'a> Shell<'a> {
     /// The first failure. Later statements run only with [`Settings::keep_going`].
     pub fn run_text(&mut self, text: &str) -> Result<Flow, Failure> {
         self.run(&mut text.as_bytes(), None, 0)
+    }
+
+    /// Rolls an open transaction back, and says so on standard error. Call this at the end of a session.
+    pub fn end(&mut self) {
+        if self.connection.is_in_transaction() {
+            // A connection that is dropped rolls back, too.
+            let _ = self.connection.execute("ROLLBACK");
+            let _ = writeln!(
+                self.streams.err,
+                "note: the session ended without COMMIT; its open transaction was rolled back"
+            );
+            let _ = self.streams.err.flush();
+        }
     }
 
     /// Runs the statements and dot commands of an input, each as soon as it is complete. `name` names the input in
@@ -141,7 +159,8 @@ impl<'a> Shell<'a> {
     /// Runs a statement, and prints its plan if the user wants to see it.
     fn statement(&mut self, statement: &Statement, name: Option<&str>) -> Result<Flow, Failure> {
         let text = &statement.text;
-        let explain = match is_query(text) {
+        // A file of Parquet or Arrow has no room for a plan.
+        let explain = match is_query(text) && self.settings.mode.file_format().is_none() {
             true => self.settings.explain,
             false => Explain::Off,
         };
@@ -161,8 +180,29 @@ impl<'a> Shell<'a> {
                 let text = describe(&error, text, place);
                 Err(self.fail(&text, Failure::Sql(error)))
             }
+            Err(Failure::Command(text)) => Err(self.fail(&text, Failure::Command(text.clone()))),
             Err(failure) => Err(self.fail_file(failure)),
         }
+    }
+
+    /// Refuses a result that its destination cannot take: a file of Parquet or Arrow is one result, and no text.
+    fn expect_room(&mut self) -> Result<(), Failure> {
+        let is_binary = |mode: Mode| mode.file_format().is_some();
+        let mode = self.settings.mode;
+        if is_binary(mode) && self.file.is_none() && (self.streams.screen)().is_some() {
+            return Err(Failure::Command(format!(
+                "the mode {mode} needs a file: `.output FILE`, or redirect the output"
+            )));
+        }
+        let is_full = |last: Mode| is_binary(last) || is_binary(mode);
+        if let Some(last) = self.written.filter(|last| is_full(*last)) {
+            let mode = if is_binary(last) { last } else { mode };
+            return Err(Failure::Command(format!(
+                "a file in the mode {mode} has one result: name another with `.output FILE`"
+            )));
+        }
+        self.written = Some(mode);
+        Ok(())
     }
 
     /// Runs one statement of SQL and prints its result.
@@ -173,27 +213,33 @@ impl<'a> Shell<'a> {
         let progress = self.streams.progress;
         let progress = progress.then(|| Progress::start(APPEARS_AFTER, target()));
         let rows = self.connection.query(sql).map_err(Failure::Sql)?;
+        if !rows.schema().fields().is_empty() {
+            self.expect_room()?;
+        }
         let interrupt = self.interrupt.clone();
         let printer = Printer {
             settings: &self.settings,
             streams: &mut self.streams,
             file: self.file.as_mut(),
         };
-        let schema = rows.schema();
-        printer.print(&schema, rows, progress, start, || interrupt.elsewhere())
+        let (schema, affected) = (rows.schema(), rows.affected_rows());
+        printer.print((&schema, affected), rows, progress, start, || {
+            interrupt.elsewhere();
+        })
     }
 
     /// Prints the result of a command.
     fn print(&mut self, batch: tidalite_sql::Result<RecordBatch>) -> Result<Flow, Failure> {
         let start = Instant::now();
         let printed = batch.map_err(Failure::Sql).and_then(|batch| {
+            self.expect_room()?;
             let printer = Printer {
                 settings: &self.settings,
                 streams: &mut self.streams,
                 file: self.file.as_mut(),
             };
             let (schema, batches) = (batch.schema(), [Ok(batch)].into_iter());
-            printer.print(&schema, batches, None, start, || {})
+            printer.print((&schema, None), batches, None, start, || {})
         });
         match printed {
             Ok(()) => Ok(Flow::Continue),
@@ -201,6 +247,7 @@ impl<'a> Shell<'a> {
                 let text = describe(&error, "", None);
                 Err(self.fail(&text, Failure::Sql(error)))
             }
+            Err(Failure::Command(text)) => Err(self.fail(&text, Failure::Command(text.clone()))),
             Err(failure) => Err(self.fail_file(failure)),
         }
     }
@@ -214,16 +261,11 @@ impl<'a> Shell<'a> {
         match command {
             Command::Help => self.say(&command::help())?,
             Command::Tables(pattern) => {
-                let tables = catalog::tables(&self.connection, pattern.as_deref());
+                let tables = catalog::tables(&mut self.connection, pattern.as_deref());
                 return self.print(tables);
             }
-            Command::Schema(table) => {
-                return match catalog::columns(&self.connection, table.as_deref()) {
-                    Ok(Ok(columns)) => self.print(Ok(columns)),
-                    Ok(Err(text)) => Err(self.fail(&text, Failure::Command(text.clone()))),
-                    Err(error) => self.print(Err(error)),
-                };
-            }
+            Command::Schema(table) => return self.schema(table.as_deref()),
+            Command::Import(file, table) => return self.import(&file, &table),
             Command::Mode(Some(mode)) => self.settings.mode = mode,
             Command::Mode(None) => self.say(&format!("{}\n", self.settings.mode))?,
             Command::Output(path) => self.output(path.as_deref())?,
@@ -238,8 +280,48 @@ impl<'a> Shell<'a> {
         Ok(Flow::Continue)
     }
 
+    /// Prints the statements that create tables again, and the columns of all other tables.
+    fn schema(&mut self, table: Option<&str>) -> Result<Flow, Failure> {
+        let found = match catalog::schema(&mut self.connection, table) {
+            Ok(Ok(found)) => found,
+            Ok(Err(text)) => return Err(self.fail(&text, Failure::Command(text.clone()))),
+            Err(error) => return self.print(Err(error)),
+        };
+        if !found.statements.is_empty() {
+            let printed = match &mut self.file {
+                Some(file) => file
+                    .write_all(found.statements.as_bytes())
+                    .and_then(|()| file.flush())
+                    .map_err(Failure::File),
+                None => self.say(&found.statements),
+            };
+            printed.map_err(|failure| self.fail_file(failure))?;
+        }
+        match found.columns {
+            Some(columns) => self.print(Ok(columns)),
+            None => Ok(Flow::Continue),
+        }
+    }
+
+    /// Copies a file into a table, which is created with the columns of the file if it does not exist.
+    fn import(&mut self, file: &str, table: &str) -> Result<Flow, Failure> {
+        let done = import::statement(&mut self.connection, file, table);
+        let done = done.and_then(|sql| self.query(&sql));
+        self.at_rest();
+        match done {
+            Ok(()) => Ok(Flow::Continue),
+            Err(Failure::Sql(error)) => {
+                let text = describe(&error, "", None);
+                Err(self.fail(&text, Failure::Sql(error)))
+            }
+            Err(Failure::Command(text)) => Err(self.fail(&text, Failure::Command(text.clone()))),
+            Err(failure) => Err(self.fail_file(failure)),
+        }
+    }
+
     /// Sets the file of results; `None` prints them.
     fn output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
+        self.written = None;
         self.file = match path {
             None => None,
             Some(path)
@@ -324,8 +406,13 @@ impl<'a> Shell<'a> {
     }
 
     /// The names that the editor completes.
-    pub(crate) fn names(&self) -> Names {
-        Names::read(&self.connection)
+    pub(crate) fn names(&mut self) -> Names {
+        Names::read(&mut self.connection)
+    }
+
+    /// True if a transaction is open, which the prompt shows.
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.connection.is_in_transaction()
     }
 }
 

@@ -59,6 +59,7 @@ fn run_with(settings: Settings, screen: fn() -> Option<Screen>, text: &str) -> R
     let connection = Connection::new(&database).unwrap();
     let mut shell = Shell::new(connection, settings, streams);
     let result = shell.run_input(&mut text.as_bytes(), "test.sql");
+    shell.end();
     drop(shell);
     Ran {
         result,
@@ -279,6 +280,115 @@ fn commands_answer() {
     );
     let ran = run(".nullvalue NA\nSELECT NULL AS a;");
     assert_eq!(ran.out, "a\nNA\n");
+}
+
+#[test]
+fn statements_without_columns_tell_their_rows_in_tables_only() {
+    let text = "CREATE TABLE a (x BIGINT);\nINSERT INTO a VALUES (1), (2), (3);\nDELETE FROM a WHERE x = 2;\nSELECT x FROM a";
+    let ran = run(text);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("x\n1\n3\n", ""));
+    let ran = run_with(Settings::default(), || None, text);
+    assert!(ran.out.starts_with("3 rows\n1 row\n┌"), "{}", ran.out);
+}
+
+#[test]
+fn an_open_transaction_is_rolled_back_at_the_end() {
+    let ran =
+        run("BEGIN;\nCREATE TABLE a (x BIGINT);\nINSERT INTO a VALUES (1);\nSELECT x FROM a;");
+    assert!(matches!(ran.result, Ok(Flow::Continue)));
+    assert_eq!(ran.out, "x\n1\n");
+    assert!(ran.err.contains("was rolled back"), "{}", ran.err);
+    let ran = run("BEGIN; COMMIT;");
+    assert_eq!(ran.err, "");
+    let ran = run("COMMIT;");
+    let Err(Failure::Sql(error)) = &ran.result else {
+        panic!("{:?}", ran.result);
+    };
+    assert_eq!(error.kind(), ErrorKind::Transaction);
+    assert!(
+        ran.err.starts_with("error: there is no transaction"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn schemas_are_statements_that_run_again() {
+    let create = "CREATE TABLE a (\n    x BIGINT NOT NULL DEFAULT 7,\n    \"two words\" TEXT,\n    PRIMARY KEY (x)\n);\nCREATE INDEX b ON a (\"two words\");\n";
+    let ran = run(&format!("{create}.schema a"));
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), (create, ""));
+    let ran = run(&format!("{create}.schema"));
+    let columns = "table,column,type,nullable\ntidalite_series,";
+    assert!(
+        ran.out.starts_with(&format!("{create}{columns}")),
+        "{}",
+        ran.out
+    );
+    // The open transaction has its tables, too.
+    let ran = run(&format!("BEGIN;{create}.tables a\nROLLBACK;\n.tables a"));
+    assert_eq!(ran.out, "name,kind\na,table\nname,kind\n");
+}
+
+#[test]
+fn files_are_imported_into_tables() {
+    let folder = Folder::new("import");
+    let [one, two, copy] = ["it's.csv", "two.jsonl", "copy.parquet"].map(|name| folder.path(name));
+    std::fs::write(&one, "id,name\n1,a\n2,\"b;c\"\n").unwrap();
+    std::fs::write(&two, "{\"name\":\"d\",\"id\":3}\n").unwrap();
+    let ran = run(&format!(
+        ".import \"{one}\" things\n.import {two} things\nSELECT * FROM things ORDER BY id;\n\
+         .mode parquet\n.output {copy}\nSELECT * FROM things ORDER BY id;\n.output\n.mode csv\n\
+         .import {copy} others\nSELECT count(*) AS n, max(name) AS last FROM others;"
+    ));
+    assert_eq!(
+        ran.out, "id,name\n1,a\n2,b;c\n3,d\nn,last\n3,d\n",
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.err, "");
+    let ran = run(".import a.xyz t");
+    assert!(ran.err.contains("is not known by its name"), "{}", ran.err);
+    let ran = run(".import missing.csv t");
+    assert!(ran.result.is_err() && !ran.err.is_empty());
+}
+
+#[test]
+fn a_file_of_parquet_is_one_result() {
+    let folder = Folder::new("binary");
+    for (mode, magic) in [("parquet", "PAR1"), ("arrow", "ARROW1")] {
+        let file = folder.path(mode);
+        let ran = run(&format!(
+            ".mode {mode}\n.output {file}\nSELECT 1 AS a;\nSELECT 2 AS a;"
+        ));
+        assert!(ran.err.contains("has one result"), "{}", ran.err);
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(bytes.starts_with(magic.as_bytes()) && bytes.ends_with(magic.as_bytes()));
+        let ran = run(&format!(
+            ".mode {mode}\n.output {file}\nSELECT 1 AS a;\n.mode csv\nSELECT 2 AS a;"
+        ));
+        assert!(ran.err.contains("has one result"), "{}", ran.err);
+    }
+    // Each batch has its own dictionary.
+    let file = folder.path("texts.arrow");
+    let ran = run(&format!(
+        ".mode arrow\n.output {file}\nSELECT arrow_cast(CAST(value AS TEXT), 'Dictionary(Int32, Utf8)') AS s FROM range(0, 20000);\n\
+         .output\n.mode csv\nSELECT count(DISTINCT s) AS n FROM '{file}';"
+    ));
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("n\n20000\n", ""));
+    let screen = || {
+        Some(Screen {
+            width: 80,
+            height: 24,
+        })
+    };
+    let settings = Settings {
+        mode: Mode::Parquet,
+        ..Settings::default()
+    };
+    let ran = run_with(settings, screen, "SELECT 1 AS a;");
+    assert!(matches!(ran.result, Err(Failure::Command(_))));
+    assert!(ran.err.contains("needs a file"), "{}", ran.err);
+    assert_eq!(ran.out, "");
 }
 
 /// A stream whose reader has gone.

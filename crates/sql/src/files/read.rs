@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::files::format::{FileFormat, FileOptions, file_error};
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::csv::reader::Format;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
@@ -17,10 +17,73 @@ use std::sync::Arc;
 const BATCH_ROWS: usize = 8192;
 
 /// The first bytes of a file of Arrow IPC; a stream has none.
-const ARROW_MAGIC: &[u8] = b"ARROW1";
+const ARROW_MAGIC: [u8; 6] = *b"ARROW1";
+
+/// The first bytes of a file of Parquet.
+const PARQUET_MAGIC: [u8; 4] = *b"PAR1";
 
 /// The batches of a file.
-pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
+pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// The rows of a file of Parquet or Arrow, in batches.
+pub struct FileRows {
+    schema: SchemaRef,
+    batches: Batches,
+}
+
+impl FileRows {
+    /// Opens a file. Its bytes tell whether it is Parquet, the file format of Arrow, or its stream format.
+    ///
+    /// # Errors
+    /// Kind [`File`](crate::ErrorKind::File): the file cannot be read, or has another format.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut file = File::open(path).map_err(|error| file_error(path, error))?;
+        let mut magic = [0; PARQUET_MAGIC.len()];
+        let is_parquet = file.read_exact(&mut magic).is_ok() && magic == PARQUET_MAGIC;
+        file.rewind().map_err(|error| file_error(path, error))?;
+        let (schema, batches) = match is_parquet {
+            true => parquet(path, file)?,
+            false => arrow(path, file)?,
+        };
+        Ok(Self { schema, batches })
+    }
+
+    /// Names and types of the columns.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl Iterator for FileRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.batches.next()
+    }
+}
+
+/// The batches of a file of Parquet, and their columns.
+fn parquet(path: &Path, file: File) -> Result<(SchemaRef, Batches)> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file);
+    let reader = builder.and_then(|builder| builder.with_batch_size(BATCH_ROWS).build());
+    let reader = reader.map_err(|error| file_error(path, error))?;
+    Ok((reader.schema(), batches(path, reader)))
+}
+
+/// The batches of a file or a stream of Arrow IPC, and their columns.
+fn arrow(path: &Path, mut file: File) -> Result<(SchemaRef, Batches)> {
+    let problem = |error: ArrowError| file_error(path, error);
+    let mut magic = [0; ARROW_MAGIC.len()];
+    let is_file = file.read_exact(&mut magic).is_ok() && magic == ARROW_MAGIC;
+    file.rewind().map_err(|error| file_error(path, error))?;
+    if is_file {
+        let reader = FileReader::try_new_buffered(file, None).map_err(problem)?;
+        return Ok((reader.schema(), batches(path, reader)));
+    }
+    let reader = StreamReader::try_new_buffered(file, None).map_err(problem)?;
+    Ok((reader.schema(), batches(path, reader)))
+}
 
 /// Reads a file whose rows go to a table with these columns. Fields of CSV are texts, to be converted to the types of the
 /// table: leading zeros of a text are kept.
@@ -61,24 +124,8 @@ pub(crate) fn read(path: &Path, options: &FileOptions, table: &SchemaRef) -> Res
             let reader = reader.build(BufReader::new(open()?)).map_err(problem)?;
             Ok(batches(path, reader))
         }
-        FileFormat::Parquet => {
-            let builder = ParquetRecordBatchReaderBuilder::try_new(open()?);
-            let reader = builder.and_then(|builder| builder.with_batch_size(BATCH_ROWS).build());
-            let reader = reader.map_err(|error| file_error(path, error))?;
-            Ok(batches(path, reader))
-        }
-        FileFormat::Arrow => {
-            let mut file = open()?;
-            let mut magic = [0; ARROW_MAGIC.len()];
-            let is_file = file.read_exact(&mut magic).is_ok() && magic == ARROW_MAGIC;
-            file.rewind().map_err(|error| file_error(path, error))?;
-            if is_file {
-                let reader = FileReader::try_new_buffered(file, None).map_err(problem)?;
-                return Ok(batches(path, reader));
-            }
-            let reader = StreamReader::try_new_buffered(file, None).map_err(problem)?;
-            Ok(batches(path, reader))
-        }
+        FileFormat::Parquet => Ok(parquet(path, open()?)?.1),
+        FileFormat::Arrow => Ok(arrow(path, open()?)?.1),
     }
 }
 
@@ -111,7 +158,7 @@ fn plain(field: &Field) -> Field {
 
 fn batches(
     path: &Path,
-    reader: impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + 'static,
+    reader: impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + Send + 'static,
 ) -> Batches {
     let path = path.to_owned();
     Box::new(reader.map(move |batch| batch.map_err(|error| file_error(&path, error))))

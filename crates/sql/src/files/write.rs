@@ -2,8 +2,9 @@
 
 use crate::error::Result;
 use crate::files::format::{FileFormat, FileOptions, file_error};
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::ipc::writer::FileWriter;
 use arrow::json::LineDelimitedWriter;
 use parquet::arrow::ArrowWriter;
@@ -12,20 +13,33 @@ use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file that is being written. Dropping it removes it.
 pub struct FileSink {
+    /// The name in errors.
     path: PathBuf,
-    part: PathBuf,
+    /// The file, unless the bytes go to another writer.
+    part: Option<Part>,
     writer: Option<Writer>,
     rows: u64,
 }
 
+/// A file under its temporary name.
+struct Part {
+    path: PathBuf,
+    file: File,
+}
+
+type Out = BufWriter<Box<dyn Write + Send>>;
+
 enum Writer {
-    Csv(Box<arrow::csv::Writer<BufWriter<File>>>),
-    JsonLines(LineDelimitedWriter<BufWriter<File>>),
-    Parquet(Box<ArrowWriter<BufWriter<File>>>),
-    Arrow(Box<FileWriter<BufWriter<File>>>),
+    Csv(Box<arrow::csv::Writer<Out>>),
+    JsonLines(LineDelimitedWriter<Out>),
+    Parquet(Box<ArrowWriter<Out>>),
+    /// The writer, and the columns without dictionaries: a file of Arrow has one dictionary for all batches of a column,
+    /// but each batch of a result may have another.
+    Arrow(Box<FileWriter<Out>>, SchemaRef),
 }
 
 impl FileSink {
@@ -38,8 +52,33 @@ impl FileSink {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(|error| file_error(&part, error))?;
-        let file = BufWriter::new(file);
+        let created = File::create(&part).and_then(|file| Ok((file.try_clone()?, file)));
+        let (out, file) = created.map_err(|error| file_error(&part, error))?;
+        let part = Part { path: part, file };
+        Self::new(path, Some(part), Box::new(out), schema, options)
+    }
+
+    /// Writes the bytes of a file to a writer. `name` names it in errors.
+    ///
+    /// # Errors
+    /// As for [`create`](Self::create).
+    pub fn over(
+        name: &str,
+        writer: impl Write + Send + 'static,
+        schema: &SchemaRef,
+        options: &FileOptions,
+    ) -> Result<Self> {
+        Self::new(Path::new(name), None, Box::new(writer), schema, options)
+    }
+
+    fn new(
+        path: &Path,
+        part: Option<Part>,
+        out: Box<dyn Write + Send>,
+        schema: &SchemaRef,
+        options: &FileOptions,
+    ) -> Result<Self> {
+        let file = BufWriter::new(out);
         let mut sink = Self {
             path: path.to_owned(),
             part,
@@ -73,8 +112,10 @@ impl FileSink {
                 Writer::Parquet(Box::new(writer.map_err(|error| file_error(path, error))?))
             }
             FileFormat::Arrow => {
-                let writer = FileWriter::try_new(file, schema);
-                Writer::Arrow(Box::new(writer.map_err(|error| file_error(path, error))?))
+                let schema = without_dictionaries(schema);
+                let writer = FileWriter::try_new(file, &schema);
+                let writer = writer.map_err(|error| file_error(path, error))?;
+                Writer::Arrow(Box::new(writer), schema)
             }
         });
         Ok(sink)
@@ -94,14 +135,28 @@ impl FileSink {
             Some(Writer::Parquet(writer)) => {
                 writer.write(batch).map_err(|e| file_error(path, e))?;
             }
-            Some(Writer::Arrow(writer)) => writer.write(batch).map_err(|e| file_error(path, e))?,
+            Some(Writer::Arrow(writer, schema)) => {
+                let columns = batch.columns().iter().zip(schema.fields());
+                let columns = columns.map(|(column, field)| match column.data_type() {
+                    DataType::Dictionary(..) => cast(column, field.data_type()),
+                    _ => Ok(Arc::clone(column)),
+                });
+                let count = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let written = columns
+                    .collect::<std::result::Result<Vec<_>, _>>()
+                    .and_then(|columns| {
+                        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &count)
+                    })
+                    .and_then(|batch| writer.write(&batch));
+                written.map_err(|e| file_error(path, e))?;
+            }
             None => {}
         }
         self.rows += batch.num_rows() as u64;
         Ok(())
     }
 
-    /// Completes the file and gives it its name; returns the number of rows.
+    /// Completes the file, which gets its name now; returns the number of rows.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -116,7 +171,7 @@ impl FileSink {
             Some(Writer::Parquet(writer)) => writer
                 .into_inner()
                 .map_err(|error| file_error(&path, error))?,
-            Some(Writer::Arrow(mut writer)) => {
+            Some(Writer::Arrow(mut writer, _)) => {
                 writer.finish().map_err(|error| file_error(&path, error))?;
                 writer
                     .into_inner()
@@ -127,19 +182,38 @@ impl FileSink {
         let done = file
             .into_inner()
             .map_err(std::io::IntoInnerError::into_error)
-            .and_then(|mut file| {
-                file.flush()?;
-                file.sync_all()
-            })
-            .and_then(|()| std::fs::rename(&self.part, &path));
+            .and_then(|mut out| out.flush())
+            .and_then(|()| match &self.part {
+                Some(part) => {
+                    part.file.sync_all()?;
+                    std::fs::rename(&part.path, &path)
+                }
+                None => Ok(()),
+            });
         done.map_err(|error| file_error(&path, error))?;
         Ok(self.rows)
     }
 }
 
+/// The columns with the values of dictionaries in place of these.
+fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Dictionary(_, values) => Arc::new(
+            field
+                .as_ref()
+                .clone()
+                .with_data_type(values.as_ref().clone()),
+        ),
+        _ => Arc::clone(field),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
 impl Drop for FileSink {
     fn drop(&mut self) {
         // After `finish` there is no such file.
-        drop(std::fs::remove_file(&self.part));
+        if let Some(part) = &self.part {
+            drop(std::fs::remove_file(&part.path));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Opens the database, runs the shell, and turns its failures into exit codes.
 
 use crate::args::{SqlArgs, SqlMode};
-use crate::database::{failure, open, open_to_query};
+use crate::database::{failure, open, open_or_create, open_to_query};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::printable;
 use crate::store;
@@ -19,6 +19,7 @@ pub(super) fn run(args: &SqlArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file;
     let database = match args.readonly {
         true => open(path)?,
+        false if args.create && !path.exists() => open_or_create(path)?,
         false => open_to_query(path)?,
     };
     let connection = Connection::new(&database).map_err(|error| failed(path, &error))?;
@@ -36,6 +37,7 @@ pub(super) fn run(args: &SqlArgs, terminal: &mut Terminal<'_>) -> Outcome {
         .colors(colors)
         .interrupt(interrupt());
     let done = converse(args, &mut shell);
+    shell.end();
     drop(shell);
     let closed = store::close(database).map_err(|error| failure(path, &error));
     done.and(closed)
@@ -83,6 +85,8 @@ fn settings(args: &SqlArgs) -> Settings {
         SqlMode::Jsonl => Mode::JsonLines,
         SqlMode::Markdown => Mode::Markdown,
         SqlMode::Line => Mode::Line,
+        SqlMode::Parquet => Mode::Parquet,
+        SqlMode::Arrow => Mode::Arrow,
     };
     settings.headers = !args.no_header;
     settings.keep_going = args.keep_going;
@@ -139,11 +143,35 @@ fn failed(path: &Path, error: &Error) -> Failure {
             .hint("TRY_CAST(value AS type) returns NULL for a value that cannot be converted"),
         ErrorKind::Memory => Failure::new(Exit::Failure, error)
             .hint("select fewer rows or columns, or a shorter range of time"),
+        ErrorKind::Transaction => Failure::usage(error)
+            .hint("BEGIN opens a transaction that may write; COMMIT ends it, ROLLBACK discards its changes"),
+        ErrorKind::File => Failure::bad_input(error).hint(
+            "check the path; the end of its name or (FORMAT csv), jsonl, parquet or arrow tells the format",
+        ),
         ErrorKind::Database => match error.database() {
-            Some(error) => failure(path, error),
+            Some(error) => failed_in_database(path, error),
             None => Failure::new(Exit::Failure, error),
         },
         _ => Failure::new(Exit::Failure, error),
+    }
+}
+
+/// Converts an error of the database that ended a statement.
+fn failed_in_database(path: &Path, error: &tidalite::Error) -> Failure {
+    use tidalite::ErrorKind as Kind;
+    let shown = printable(&path.display().to_string());
+    match error.kind() {
+        // The handle is open for reading; no file was denied.
+        Kind::PermissionDenied if error.path().is_none() => Failure::new(Exit::Failure, error)
+            .hint(format!(
+                "{shown} is open for reading only; without --readonly, and if its permissions allow it, statements may write"
+            )),
+        Kind::UniqueViolation => Failure::bad_input(error).hint(
+            "INSERT ... ON CONFLICT DO NOTHING keeps the existing row, ON CONFLICT (column) DO UPDATE changes it",
+        ),
+        Kind::NotNullViolation => Failure::bad_input(error)
+            .hint(format!("`tidalite sql {shown} -c .schema` shows the columns that need a value")),
+        _ => failure(path, error),
     }
 }
 
