@@ -143,7 +143,17 @@ pub(crate) fn write_csv(scale: f64, folder: &Path) -> std::io::Result<()> {
     )?;
     let rows = PartGenerator::new(scale, 1, 1).iter();
     write(folder, "part", PartCsv::header(), rows.map(PartCsv::new))?;
-    let rows = PartSuppGenerator::new(scale, 1, 1).iter();
+    // With few suppliers, the formula of the specification names some of them twice for one part.
+    let (mut part, mut suppliers) = (0, Vec::new());
+    let rows = PartSuppGenerator::new(scale, 1, 1).iter().filter(|row| {
+        if row.ps_partkey != part {
+            part = row.ps_partkey;
+            suppliers.clear();
+        }
+        let is_new = !suppliers.contains(&row.ps_suppkey);
+        suppliers.push(row.ps_suppkey);
+        is_new
+    });
     write(
         folder,
         "partsupp",

@@ -107,7 +107,7 @@ def main():
     rate("UPDATE by key, one transaction", singles, began)
     began = time.perf_counter()
     for id in ids:
-        connection.execute("UPDATE turbines SET rated = ? WHERE id = ?", (0.5, id))
+        connection.execute("UPDATE turbines SET rated = ? WHERE id = ?", (0.75, id))
     rate("UPDATE by key, a durable transaction each", singles, began)
 
 
