@@ -73,6 +73,7 @@ fn push_bytes(bytes: &mut Vec<u8>, mut value: &[u8]) {
 }
 
 /// Length in bytes of a value at the front of `bytes`; `None` if the bytes are no value.
+#[inline]
 pub(crate) fn len(kind: ColumnType, bytes: &[u8]) -> Option<usize> {
     if let Some(width) = kind.key_width() {
         return (bytes.len() >= width).then_some(width);
@@ -104,6 +105,7 @@ pub(crate) fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Decodes a value from exactly these bytes; `None` if they are no value. Texts and bytes that contain a zero byte cannot be
 /// borrowed from `bytes`: `unescaped` lends the result of `unescape`.
+#[inline]
 pub(crate) fn read<'a>(
     kind: ColumnType,
     bytes: &'a [u8],

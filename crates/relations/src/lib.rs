@@ -15,6 +15,7 @@
 //! read             RelationReader
 //!  └ conflict          checking a new row against the rows that are stored
 //! write            RelationWriter: insert, update, remove
+//!  ├ batch             inserting many rows at once
 //!  └ alter             columns and indexes that come and go
 //! check            comparing rows and indexes
 //! recover, leaves  writing everything anew that follows from the rows; recognising rows in a lone leaf
@@ -30,6 +31,7 @@
 //! reader or page writer, and the caller stores the root.
 
 mod alter;
+mod batch;
 mod bounds;
 mod cell;
 mod check;

@@ -143,10 +143,25 @@ impl<'a> RowRef<'a> {
             });
             decoded.get(piece).map(Vec::as_slice)
         };
-        let found = self.pieces().nth(piece).flatten();
+        let found = self.piece_bytes(piece);
         found
             .and_then(|(kind, bytes)| key::read(kind, bytes, unescaped))
             .ok_or_else(|| broken(self.key))
+    }
+
+    /// The type and the bytes of a piece of the key.
+    #[inline]
+    fn piece_bytes(&self, piece: usize) -> Option<(ColumnType, &'a [u8])> {
+        let kind = |piece: usize| {
+            let column = *self.layout.key.get(piece)?;
+            Some(self.layout.schema.columns[column].kind)
+        };
+        let mut rest = self.key;
+        for before in 0..piece {
+            rest = &rest[key::len(kind(before)?, rest)?..];
+        }
+        let kind = kind(piece)?;
+        Some((kind, &rest[..key::len(kind, rest)?]))
     }
 
     /// All values, in the order of the columns.

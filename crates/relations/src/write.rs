@@ -242,7 +242,7 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
 }
 
 #[cold]
-fn used_up() -> tidalite_pager::Error {
+pub(crate) fn used_up() -> tidalite_pager::Error {
     tidalite_pager::Error::Limit {
         what: "rows that a relation has ever had",
         found: u64::MAX,

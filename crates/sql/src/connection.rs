@@ -36,7 +36,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidalite::{AnyRead, Database, Durability};
+use tidalite::{AnyRead, Database, Durability, WriteTxn};
 
 /// Runs statements on a database.
 pub struct Connection {
@@ -279,11 +279,13 @@ impl Connection {
             }
             let batch = insert.batch(&schema, parameters)?;
             let clause = insert.clause.clone();
+            let is_row = batch.num_rows() == 1;
+            let batches = std::iter::once(Ok(batch));
             own.insert_into(
                 &insert.table,
                 &target,
                 (&[], clause),
-                std::iter::once(Ok(batch)),
+                (batches, is_row),
                 txn,
             )
             .map(Some)
@@ -691,7 +693,8 @@ impl Connection {
             return Err(Error::new(ErrorKind::Plan, problem));
         };
         let batches = batches(&target.schema())?;
-        self.insert_into(name, &target, (columns, Clause::none()), batches, txn)
+        let clause = Clause::none();
+        self.insert_into(name, &target, (columns, clause), (batches, false), txn)
     }
 
     /// The table with this name, to insert into.
@@ -707,13 +710,13 @@ impl Connection {
         table
     }
 
-    /// Inserts batches into a table.
+    /// Inserts batches into a table, or a single row.
     fn insert_into(
         &self,
         name: &str,
         table: &Arc<dyn TableProvider>,
         (columns, clause): (&[String], Clause),
-        batches: impl Iterator<Item = Result<RecordBatch>>,
+        (batches, is_row): (impl Iterator<Item = Result<RecordBatch>>, bool),
         txn: &mut Transaction,
     ) -> Result<u64> {
         let mut aligned = Aligned::new(table, name, columns);
@@ -735,10 +738,14 @@ impl Connection {
         }
         if let Some(table) = table.downcast_ref::<RelationTable>() {
             let clause = clause.plan(name, &table.relation, self.planner.session())?;
-            return txn.change_atomically(|txn| {
+            let insert = |txn: &mut WriteTxn| {
                 let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
                 batches.map(insert).sum()
-            });
+            };
+            return match is_row && !matches!(clause.action, Action::Replace) {
+                true => txn.change_row(insert),
+                false => txn.change_atomically(insert),
+            };
         }
         Err(Error::new(
             ErrorKind::Plan,

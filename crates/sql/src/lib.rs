@@ -1,4 +1,18 @@
 //! SQL over a Tidalite database, with results as Arrow.
+//!
+//! ```text
+//! types, leaf, slot, work, pieces   used by all nodes of plans
+//! files                             files of rows
+//! functions                         functions for time series
+//! metric, aggregate                 series as tables; aggregates from their trees
+//! ordered, relational               ordered tables and relations as tables
+//! joins                             joins on time
+//! catalog                           names of tables
+//! session, statement                planning; kinds of statements
+//! write                             statements that change the database
+//! direct, plans                     statements without a plan; plans that are kept
+//! rows, connection                  results; running statements
+//! ```
 
 mod aggregate;
 mod catalog;

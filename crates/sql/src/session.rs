@@ -16,6 +16,7 @@ use datafusion::execution::context::{QueryPlanner, SQLOptions, SessionState};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::{DmlStatement, LogicalPlan};
+use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
@@ -38,6 +39,19 @@ fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     let at = at.map_or(0, |at| at + 1);
     rules.insert(at, Arc::new(AggregatesFromTrees));
     rules.insert(at, Arc::new(NewestFirst));
+    rules
+}
+
+/// The logical rules of DataFusion, and ours behind the rule that brings conditions to a join on time.
+fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    let at = rules
+        .iter()
+        .position(|rule| rule.name() == "push_down_filter");
+    rules.insert(
+        at.map_or(0, |at| at + 1),
+        Arc::new(joins::PushBelowTimeJoin),
+    );
     rules
 }
 
@@ -94,7 +108,7 @@ impl Planner {
             .with_runtime_env(runtime.build_arc()?)
             .with_default_features()
             .with_physical_optimizer_rules(rules(options.use_statistics))
-            .with_optimizer_rule(Arc::new(joins::PushBelowTimeJoin))
+            .with_optimizer_rules(logical_rules())
             .with_relation_planners(vec![Arc::new(joins::JoinRelations)])
             .with_query_planner(Arc::new(NodePlanner));
         builder
@@ -148,8 +162,7 @@ impl Planner {
     }
 
     /// Plans a statement on the tables of the last call of `begin`.
-    pub(crate) async fn logical(&self, mut statement: Statement) -> Result<LogicalPlan> {
-        joins::prepare(&mut statement);
+    pub(crate) async fn logical(&self, statement: Statement) -> Result<LogicalPlan> {
         let plan = self.session.statement_to_plan(statement).await?;
         let reading = SQLOptions::new()
             .with_allow_ddl(false)
@@ -163,8 +176,7 @@ impl Planner {
     }
 
     /// Plans a change of rows on the tables of the last call of `begin`: the rows to insert, update or delete.
-    pub(crate) async fn change(&self, mut statement: Statement) -> Result<DmlStatement> {
-        joins::prepare(&mut statement);
+    pub(crate) async fn change(&self, statement: Statement) -> Result<DmlStatement> {
         match self.session.statement_to_plan(statement).await? {
             LogicalPlan::Dml(plan) if source_as_provider(&plan.target)?.is::<ReadOnly>() => {
                 Err(files::read_only(&plan.table_name))

@@ -1,6 +1,7 @@
 //! Statements by what they do: read, change rows, change tables, or control transactions.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::joins;
 use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     self, CopySource, CopyTarget, ObjectName, TransactionAccessMode, TransactionMode,
@@ -74,11 +75,12 @@ impl Statement {
             .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
             .collect();
         let (sql, version) = split_version(sql, &tokens);
-        let parsed = match tokens.first().map(|token| &token.token) {
+        let mut parsed = match tokens.first().map(|token| &token.token) {
             // The parser of DataFusion knows another COPY.
             Some(Token::Word(word)) if word.keyword == Keyword::COPY => parse_copy(sql)?,
             _ => parse_one(sql)?,
         };
+        joins::prepare(&mut parsed);
         let statement = Self::of(parsed, version.clone())?;
         if version.is_some() && !matches!(statement, Self::Read(..) | Self::Begin { .. }) {
             return Err(syntax("AS OF belongs to SELECT, or to BEGIN READ ONLY"));

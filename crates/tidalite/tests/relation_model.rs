@@ -449,11 +449,44 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
                 relation.update(&stored, &model.rows.values().next().cloned().unwrap_or(new));
             assert!(missing.is_err());
         }
+        _ if rng.one_in(2) => insert_many(rng, relation, model),
         _ if rng.one_in(30) => {
             relation.clear().unwrap();
             model.rows.clear();
         }
         _ => {}
+    }
+}
+
+/// Inserts several rows at once, all or none.
+fn insert_many(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model) {
+    let mut after = model.clone();
+    let mut new = Vec::new();
+    let (mut keys, mut is_refused) = (Vec::new(), false);
+    for _ in 0..rng.index(12) {
+        let row = row(rng, model);
+        is_refused |= after.refusal(&row, None).is_some();
+        new.push(row.clone());
+        if !is_refused {
+            let cells = match after.has_hidden_key() {
+                true => vec![Cell::U64(after.next)],
+                false => after.pick(&after.schema.primary_key, &row),
+            };
+            after.next += u64::from(after.has_hidden_key());
+            let row = after.stored(row);
+            after.rows.insert(Key(cells.clone()), row);
+            after.work.inserted += 1;
+            keys.push(Key(cells));
+        }
+    }
+    match relation.insert_many(&new) {
+        Err(error) => assert!(is_refused && error.kind() != ErrorKind::Broken, "{error}"),
+        Ok(found) => {
+            assert!(!is_refused);
+            *model = after;
+            let keys: Vec<RowKey> = keys.iter().map(|key| row_key(relation, key)).collect();
+            assert_eq!(found, keys);
+        }
     }
 }
 

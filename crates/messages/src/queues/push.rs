@@ -4,7 +4,7 @@ use crate::queues::edit::Edit;
 use crate::queues::keys;
 use crate::queues::message::{Head, NewMessage};
 use crate::queues::options::{BATCH_MAX, IDS_MAX, Overflow, check_limit};
-use crate::queues::parts::{Part, change};
+use crate::queues::parts::{Part, change, damaged};
 use crate::queues::seen::{self, Seen};
 use crate::queues::sets::SetChanges;
 use crate::queues::store::heads_while;
@@ -201,7 +201,8 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// Removes the oldest messages until there is room for this many messages and bytes.
     fn make_room(&mut self, messages: u64, bytes: u64, now: i64) -> Result<()> {
         loop {
-            let (mut stored, mut stored_bytes) = (self.messages()?, self.state.bytes);
+            let before = self.messages()?;
+            let (mut stored, mut stored_bytes) = (before, self.state.bytes);
             let is_over = |stored, stored_bytes: u64| {
                 self.options
                     .is_over(stored + messages, stored_bytes.saturating_add(bytes))
@@ -220,6 +221,11 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             }
             self.remove_everywhere(&oldest, now)?;
             self.state.dropped_oldest += oldest.len() as u64;
+            // In a damaged table the rows may be in another order than their keys, so that none of them is found.
+            if self.messages()? >= before {
+                let found = "messages that cannot be removed";
+                return Err(damaged("queue", found, "messages in order"));
+            }
         }
     }
 }

@@ -178,12 +178,13 @@ impl ExecutionPlan for TimeJoinExec {
                 aggregates.iter().map(|expr| expr.expressions()).collect()
             }
         };
+        // A long search in an input returns no rows, and must let go of the thread to be cancelled.
         let left = Left::new(
-            self.left.execute(0, Arc::clone(&context))?,
+            make_cooperative(self.left.execute(0, Arc::clone(&context))?),
             Encoder::new(&self.left.schema(), &self.sides.0, Vec::new())?,
         );
         let right = Right::new(
-            self.right.execute(0, Arc::clone(&context))?,
+            make_cooperative(self.right.execute(0, Arc::clone(&context))?),
             Encoder::new(&self.right.schema(), &self.sides.1, arguments)?,
             MemoryConsumer::new("TimeJoinExec").register(context.memory_pool()),
         );

@@ -134,15 +134,14 @@ impl Keyed {
         self.batch.num_rows()
     }
 
-    /// Size in memory. Values that are columns of the batch are counted twice.
+    /// Size in memory.
     pub(super) fn bytes(&self) -> usize {
-        let values = self.values.iter().flatten();
-        self.batch.get_array_memory_size()
-            + self.keys.as_ref().map_or(0, Rows::size)
-            + self.times.get_array_memory_size()
-            + values
-                .map(|array| array.get_array_memory_size())
-                .sum::<usize>()
+        let arrays = self
+            .batch
+            .columns()
+            .iter()
+            .chain(self.values.iter().flatten());
+        arrays.map(bytes_of).sum::<usize>() + self.keys.as_ref().map_or(0, Rows::size)
     }
 
     pub(super) fn key(&self, row: usize) -> &[u8] {
@@ -194,4 +193,10 @@ impl Keyed {
         }
         low
     }
+}
+
+/// Size of the values of an array. It may be a slice of an array that other batches share.
+fn bytes_of(array: &ArrayRef) -> usize {
+    let bytes = array.to_data().get_slice_memory_size();
+    bytes.unwrap_or_else(|_| array.get_array_memory_size())
 }

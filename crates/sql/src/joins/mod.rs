@@ -28,6 +28,9 @@ mod relation;
 mod syntax;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use planner::TimeJoinPlanner;
 pub(crate) use pushdown::PushBelowTimeJoin;
 pub(crate) use relation::JoinRelations;

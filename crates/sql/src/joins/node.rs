@@ -22,7 +22,7 @@ pub(super) enum Rule {
     Window(Window, Vec<Expr>),
 }
 
-/// The node. It has the columns of the left input, and those of the right input or the aggregates.
+/// The node. It has the columns of the left input, and the columns of the right input or the aggregates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TimeJoin {
     pub(super) left: LogicalPlan,

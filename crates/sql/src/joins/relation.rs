@@ -123,7 +123,7 @@ fn called(
             }
             let mut aggregates = Vec::with_capacity(args.aggregates.len());
             for (column, sql) in args.aggregates {
-                let expr = context.sql_to_expr(sql, right.schema())?;
+                let expr = context.sql_to_expr(sql, right.schema())?.unalias();
                 if !matches!(expr, Expr::AggregateFunction(_)) {
                     return plan_err!("{name}: {expr} is not an aggregate");
                 }

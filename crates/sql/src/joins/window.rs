@@ -69,6 +69,8 @@ impl WindowJoin {
         };
         let mut values: Vec<Vec<ScalarValue>> = vec![Vec::new(); self.aggregates.len()];
         for row in first..left.len() {
+            // A large window takes long to compute: the statement can be cancelled before each.
+            tokio::task::consume_budget().await;
             let window = self.window_of(&left, row).await?;
             for (number, aggregate) in self.aggregates.iter_mut().enumerate() {
                 values[number].push(aggregate.value(&self.right, number, window)?);
@@ -107,7 +109,8 @@ impl WindowJoin {
 
 impl Aggregate {
     fn new(expr: &Arc<AggregateFunctionExpr>, schema: &Schema) -> Result<Self> {
-        let mut is_exact = expr.create_sliding_accumulator()?.supports_retract_batch();
+        let moving = expr.create_sliding_accumulator();
+        let mut is_exact = moving.is_ok_and(|state| state.supports_retract_batch());
         for argument in expr.expressions() {
             is_exact &= !argument.data_type(schema)?.is_floating();
         }

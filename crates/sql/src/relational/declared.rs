@@ -1,4 +1,4 @@
-//! Metrics that were created with CREATE TABLE ... WITH (series): their tags and columns before they have series, stored as a
+//! Metrics that were created with CREATE TABLE ... WITH (series = true): their tags and columns before they have series, stored as a
 //! relation without rows. Its primary key has the time and the tags.
 
 use crate::error::{Error, ErrorKind, Result};

@@ -155,7 +155,7 @@ impl Definition {
         Ok(Self::Create { name, schema, rows })
     }
 
-    /// CREATE TABLE ... WITH (series): the metric is there before its first series.
+    /// CREATE TABLE ... WITH (series = true): the metric is there before its first series.
     fn declare(
         metric: &str,
         mut schema: Schema,
@@ -163,7 +163,7 @@ impl Definition {
         planned: &CreateMemoryTable,
     ) -> Result<Self> {
         if !matches!(&*planned.input, LogicalPlan::EmptyRelation(_)) {
-            return Err(syntax("CREATE TABLE ... WITH (series) ... AS"));
+            return Err(syntax("CREATE TABLE ... WITH (series = true) ... AS"));
         }
         if !schema.indexes.is_empty()
             || !schema.primary_key.is_empty()
@@ -494,7 +494,13 @@ fn series_options(create: &mut ast::CreateTable) -> Result<Option<Option<Vec<Str
     let (mut is_series, mut tags) = (false, None);
     for option in options {
         match &option {
-            SqlOption::Ident(name) if name.value.eq_ignore_ascii_case("series") => is_series = true,
+            SqlOption::KeyValue {
+                key,
+                value: ast::Expr::Value(value),
+            } if key.value.eq_ignore_ascii_case("series") => match value.value {
+                ast::Value::Boolean(value) => is_series = value,
+                _ => return Err(syntax(option)),
+            },
             SqlOption::KeyValue {
                 key,
                 value: ast::Expr::Value(value),
@@ -516,7 +522,7 @@ fn series_options(create: &mut ast::CreateTable) -> Result<Option<Option<Vec<Str
     match (is_series, tags) {
         (true, tags) => Ok(Some(tags)),
         (false, None) => Ok(None),
-        (false, Some(_)) => Err(syntax("tags of a table that is not WITH (series)")),
+        (false, Some(_)) => Err(syntax("tags of a table that is not WITH (series = true)")),
     }
 }
 

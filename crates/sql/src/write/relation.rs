@@ -25,6 +25,11 @@ pub(crate) fn insert(
     let mut relation = open(txn, name)?;
     let schema = relation.schema().clone();
     let rows = Rows::new(&schema.columns, batch.columns())?;
+    if matches!(on_conflict.action, Action::Fail) {
+        let cells = (0..batch.num_rows()).map(|row| rows.row(row));
+        let cells: Vec<Vec<Cell>> = cells.collect::<Result<_>>()?;
+        return Ok(relation.insert_many(&cells)?.len() as u64);
+    }
     let mut changed = 0;
     for row in 0..batch.num_rows() {
         let cells = rows.row(row)?;
@@ -40,10 +45,6 @@ fn insert_row(
     row: Vec<Cell>,
     on_conflict: &OnConflict,
 ) -> Result<bool> {
-    if matches!(on_conflict.action, Action::Fail) {
-        relation.insert(&row)?;
-        return Ok(true);
-    }
     while let Some((conflict, key)) = relation.find_conflict(&row)? {
         if !on_conflict.is_for(schema, &conflict) {
             break;

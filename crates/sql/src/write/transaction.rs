@@ -8,7 +8,9 @@
 //!    savepoint.
 
 use crate::error::{Error, ErrorKind, Result};
-use tidalite::{AnyRead, Commit, Database, Durability, Savepoint, WriteTxn};
+use tidalite::{
+    AnyRead, Commit, Database, Durability, ErrorKind as DatabaseErrorKind, Savepoint, WriteTxn,
+};
 
 /// An unfinished transaction.
 pub(crate) struct Transaction {
@@ -84,6 +86,29 @@ impl Transaction {
         let done = change(&mut self.txn)?;
         self.has_failed = false;
         Ok(done)
+    }
+
+    /// Changes a single row, which the engine does whole or not at all: a row that is refused has changed nothing.
+    pub(crate) fn change_row<T>(
+        &mut self,
+        change: impl FnOnce(&mut WriteTxn) -> Result<T>,
+    ) -> Result<T> {
+        let done = self.change(change);
+        let is_refusal = |error: &tidalite::Error| {
+            matches!(
+                error.kind(),
+                DatabaseErrorKind::UniqueViolation
+                    | DatabaseErrorKind::NotNullViolation
+                    | DatabaseErrorKind::Schema
+                    | DatabaseErrorKind::Limit
+            )
+        };
+        if let Err(error) = &done
+            && (error.database().is_some_and(is_refusal) || error.kind() != ErrorKind::Database)
+        {
+            self.has_failed = false;
+        }
+        done
     }
 
     /// Changes rows; an error undoes the whole change, and the transaction continues.

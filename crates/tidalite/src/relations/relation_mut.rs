@@ -91,6 +91,18 @@ impl<'t> RelationMut<'t> {
         self.change(|relation| relation.insert(row))
     }
 
+    /// Inserts many rows, all or none; returns their keys, in the order of the rows.
+    ///
+    /// # Errors
+    /// As for [`insert`](Self::insert), also if rows of the batch conflict with each other. Nothing has changed then.
+    ///
+    /// # Cost
+    /// Less for each row than [`insert`](Self::insert), above all for primary keys that ascend behind the stored ones, and for
+    /// hidden keys. The encoded rows are in memory.
+    pub fn insert_many<R: AsRef<[Cell]>>(&mut self, rows: &[R]) -> Result<Vec<RowKey>> {
+        self.change(|relation| relation.insert_many(rows))
+    }
+
     /// Inserts a row of which only these columns are given; the others have their defaults, or null.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use super::digest::{Digest, with_pins};
 use super::hash::Hash;
 use super::messages::state::Messages;
 use super::pairs::Pairs;
+use super::relation::Relation;
 use super::wide::{self, Wide};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub struct Model {
     pub retentions: BTreeMap<String, Retention>,
     /// Topics, the queue, the bucket and the containers.
     pub messages: Messages,
+    /// Relations, by name.
+    pub relations: BTreeMap<String, Arc<Relation>>,
     /// Digest of the pinned content of each pin, by name.
     pub pins: BTreeMap<String, u64>,
 }
@@ -46,6 +49,13 @@ impl Model {
     #[must_use]
     pub fn digest(&self) -> u64 {
         with_pins(self.content_digest(), &self.pins)
+    }
+
+    fn relation_lines(&self) -> Vec<String> {
+        let relations = self.relations.iter();
+        relations
+            .flat_map(|(name, relation)| relation.lines(name))
+            .collect()
     }
 
     /// Digest of the content without pins, as a snapshot shows it.
@@ -96,6 +106,7 @@ impl Model {
             digest.pair(key.as_bytes(), text.as_bytes());
         }
         digest.lines(&self.messages.expected());
+        digest.lines(&self.relation_lines());
         digest.0
     }
 }
@@ -151,6 +162,10 @@ impl Model {
         if own != other {
             told += &differing_lines(&own, &other);
         }
+        let (own, other) = (self.relation_lines(), found.relation_lines());
+        if own != other {
+            told += &differing_lines(&own, &other);
+        }
         told
     }
 }
@@ -162,5 +177,5 @@ fn differing_lines(own: &[String], other: &[String]) -> String {
         lacking.cloned().collect()
     };
     let (missing, added) = (lacks(other, own), lacks(own, other));
-    format!("\nmessages answer {added:#?}, expected are {missing:#?}")
+    format!("\nmessages and relations answer {added:#?}, expected are {missing:#?}")
 }

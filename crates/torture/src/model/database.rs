@@ -5,6 +5,7 @@ use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
 use super::hash::{hash_of, layout_of};
 use super::messages::{DEVICES, add_to_model, answers};
+use super::relation::relation_of;
 use super::wide;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +34,9 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
         } else if layout_of(snap, &name)? == TableLayout::Hash {
             let (_, hash) = hash_of(snap, &name)?;
             model.hashes.insert(name, Arc::new(hash));
+        } else if layout_of(snap, &name)? == TableLayout::Relation {
+            let relation = relation_of(snap, &name)?;
+            model.relations.insert(name, Arc::new(relation));
         } else if !is_of_messages(layout_of(snap, &name)?) {
             let pairs = model.tables.entry(name.clone()).or_default();
             each_pair(snap, &name, |key, value| {
@@ -69,15 +73,11 @@ fn own_series(snap: &ReadTxn) -> Result<Vec<String>> {
         .collect())
 }
 
-/// True for the layouts of topics, queues, buckets, containers and relations, whose rows are not compared as pairs.
+/// True for the layouts of topics, queues, buckets and containers, whose rows are not compared as pairs.
 fn is_of_messages(layout: TableLayout) -> bool {
     matches!(
         layout,
-        TableLayout::Topics
-            | TableLayout::Queue
-            | TableLayout::Bucket
-            | TableLayout::Containers
-            | TableLayout::Relation
+        TableLayout::Topics | TableLayout::Queue | TableLayout::Bucket | TableLayout::Containers
     )
 }
 
@@ -140,7 +140,7 @@ pub fn digest_of(db: &Database) -> Result<u64> {
 /// An error of the database.
 pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     let mut digest = Digest::default();
-    let (mut multis, mut hashes) = (Vec::new(), Vec::new());
+    let (mut multis, mut hashes, mut relations) = (Vec::new(), Vec::new(), Vec::new());
     for name in snap.tables()? {
         if name == TOPICS {
             continue;
@@ -152,6 +152,10 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
         match layout_of(snap, &name)? {
             TableLayout::Hash => {
                 hashes.push(name);
+                continue;
+            }
+            TableLayout::Relation => {
+                relations.push(name);
                 continue;
             }
             layout if is_of_messages(layout) => continue,
@@ -198,5 +202,8 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
         digest.pair(key.as_bytes(), text.as_bytes());
     }
     digest.lines(&answers(snap)?);
+    for name in relations {
+        digest.lines(&relation_of(snap, &name)?.lines(&name));
+    }
     Ok(digest.0)
 }

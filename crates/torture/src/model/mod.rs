@@ -6,6 +6,7 @@
 //! wide      series of many columns
 //! hash      hash tables
 //! buffered  buffered tables
+//! relation  relations
 //! messages  topics, a queue, a bucket and containers
 //! clock     the time of leases and expiry
 //! content   expected content of a database
@@ -20,6 +21,7 @@ mod digest;
 mod hash;
 pub(crate) mod messages;
 mod pairs;
+mod relation;
 pub mod wide;
 
 pub use content::{Model, Rows, TOPICS};
@@ -28,3 +30,4 @@ pub(crate) use hash::layout_of;
 pub use hash::{Hash, VERSIONS};
 pub use messages::Messages;
 pub use pairs::Pairs;
+pub use relation::{HIDDEN, Relation};

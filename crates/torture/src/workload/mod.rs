@@ -7,6 +7,7 @@
 //! hashes       operations on hash tables
 //! buffered     operations on buffered tables
 //! messages     operations on topics, a queue, a bucket and containers
+//! relations    operations on relations
 //! tables       the common operations on tables
 //! table_calls  the less common operations on tables
 //! wide         series of many columns
@@ -23,6 +24,7 @@ pub(crate) mod messages;
 mod names;
 mod operations;
 mod points;
+mod relations;
 pub(crate) mod round_robin;
 pub mod script;
 mod shape;

@@ -3,7 +3,9 @@
 use super::names::{TIME_MAX, any_series};
 use super::shape::{Shape, chance};
 use super::wide::{self, WIDE, wide_name};
-use super::{appenders, buffered, hashes, messages, points, round_robin, table_calls, tables};
+use super::{
+    appenders, buffered, hashes, messages, points, relations, round_robin, table_calls, tables,
+};
 use crate::model::Model;
 use std::time::Duration;
 use tidalite::retention::Retention;
@@ -44,6 +46,7 @@ pub fn operations(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng, shape: &Sh
             () if chance(rng, shape.hashes_one_in) => hashes::work(tx, next, rng)?,
             () if chance(rng, shape.buffered_one_in) => buffered::work(tx, next, rng)?,
             () if chance(rng, shape.messages_one_in) => messages::work(tx, next, rng)?,
+            () if chance(rng, shape.relations_one_in) => relations::work(tx, next, rng)?,
             () if chance(rng, shape.turns_one_in) => round_robin::feed(tx, next, rng)?,
             () => operation(tx, next, rng, shape)?,
         }

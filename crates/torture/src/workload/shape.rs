@@ -27,6 +27,8 @@ pub struct Shape {
     pub buffered_one_in: u64,
     /// One in this many of the remaining operations changes topics, a queue, a bucket or containers (`messages/`).
     pub messages_one_in: u64,
+    /// One in this many of the then remaining operations changes a relation (`relations.rs`).
+    pub relations_one_in: u64,
     /// One in this many operations appends to series in round robin (`round_robin.rs`).
     pub turns_one_in: u64,
     /// True if appenders run on threads of their own: the content is then deterministic, but the positions in the file
@@ -48,6 +50,7 @@ impl Default for Shape {
             hashes_one_in: 8,
             buffered_one_in: 10,
             messages_one_in: 4,
+            relations_one_in: 10,
             turns_one_in: 0,
             threads: false,
         }
@@ -70,6 +73,7 @@ impl Shape {
             hashes_one_in: 8,
             buffered_one_in: 10,
             messages_one_in: 4,
+            relations_one_in: 10,
             turns_one_in: 0,
             threads: false,
         }
