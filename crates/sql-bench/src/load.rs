@@ -97,7 +97,9 @@ fn create() -> String {
         .iter()
         .map(|name| format!(", {name} BIGINT NOT NULL"))
         .collect();
-    format!("CREATE TABLE cpu (time TIMESTAMP(0), host TEXT, region TEXT{columns}) WITH (series)")
+    format!(
+        "CREATE TABLE cpu (time TIMESTAMP(0), host TEXT, region TEXT{columns}) WITH (series = true)"
+    )
 }
 
 fn batch(values: &Values, places: &[Place]) -> Result<RecordBatch, Box<dyn Error>> {
