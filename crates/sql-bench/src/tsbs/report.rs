@@ -1,7 +1,8 @@
 //! The table of medians, and the comparison of the results.
 
+use crate::cells::median;
 use crate::options::Options;
-use crate::queries::Query;
+use crate::tsbs::queries::Query;
 use std::error::Error;
 
 /// The times of a query, and its results.
@@ -31,9 +32,7 @@ impl Timed {
     }
 
     fn median(&self) -> f64 {
-        let mut times = self.times.clone();
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
+        median(&self.times)
     }
 
     /// Whether a peer found the same.

@@ -51,3 +51,16 @@ pub(crate) fn rows(
     }
     Ok(())
 }
+
+/// The values of all rows, by host.
+pub(crate) fn all(options: &Options) -> tidalite::Result<Vec<Vec<[i64; 10]>>> {
+    let host = |host| {
+        let mut values = Vec::with_capacity(options.hours * 3600 / STEP as usize);
+        rows(options, host, |_, row| {
+            values.push(*row);
+            Ok(())
+        })?;
+        Ok(values)
+    };
+    (0..options.hosts).map(host).collect()
+}

@@ -1,9 +1,10 @@
 //! Tidalite: loading the rows, and the queries.
 
-use crate::data::{self, COLUMNS};
+use crate::cells::answer;
 use crate::options::Options;
-use crate::queries::Query;
-use crate::report::Timed;
+use crate::tsbs::data::{self, COLUMNS};
+use crate::tsbs::queries::Query;
+use crate::tsbs::report::Timed;
 use std::error::Error;
 use std::time::Instant;
 use tempfile::TempDir;
@@ -18,8 +19,9 @@ pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Timed>, Bo
     let scratch = TempDir::new()?;
     let path = scratch.path().join("cpu.tdl");
     let database = Database::open(&path)?;
+    let values = data::all(options)?;
     let began = Instant::now();
-    load(options, &database)?;
+    load(&values, &database)?;
     let seconds = began.elapsed().as_secs_f64();
     let rows = options.hosts * options.hours * 360;
     println!(
@@ -30,35 +32,34 @@ pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Timed>, Bo
     let mut connection = Connection::new(&database)?;
     let mut timed = Vec::new();
     for query in queries {
-        read(&mut connection, &query.ours[0])?;
+        answer(&mut connection, &query.ours[0])?;
         let mut times = Vec::new();
         let mut found = Vec::new();
         for text in &query.ours {
             let began = Instant::now();
-            let answer = connection
-                .query(text)?
-                .collect::<tidalite_sql::Result<Vec<_>>>()?;
+            let batches = answer(&mut connection, text)?;
             times.push(began.elapsed().as_secs_f64() * 1e3);
-            found.push(summary(&answer)?);
+            found.push(summary(&batches)?);
         }
         timed.push(Timed::new(query, times, found));
     }
     Ok(timed)
 }
 
-fn load(options: &Options, database: &Database) -> tidalite::Result<()> {
+/// Inserts rows one by one, in one transaction.
+pub(crate) fn load(values: &[Vec<[i64; 10]>], database: &Database) -> tidalite::Result<()> {
     let columns = COLUMNS.map(|name| (name, ColumnType::I64));
     let schema = Schema::new(Unit::Seconds, columns);
     let mut tx = database.begin_write()?;
-    for host in 0..options.hosts {
+    for (host, rows) in values.iter().enumerate() {
         let name = format!(
             r#"cpu{{host="host_{host}",region="{}"}}"#,
             data::region(host)
         );
         let mut series = tx.series_with(&name, &schema)?;
-        data::rows(options, host, |time, values| {
-            series.insert_row(Steps(time), &values.map(|value| value as u64))
-        })?;
+        for (time, row) in (data::BEGIN..).step_by(data::STEP as usize).zip(rows) {
+            series.insert_row(Steps(time), &row.map(|value| value as u64))?;
+        }
     }
     tx.commit()?;
     Ok(())
@@ -66,13 +67,6 @@ fn load(options: &Options, database: &Database) -> tidalite::Result<()> {
 
 /// Number of rows, and the sum of all numbers in them.
 type Summary = (usize, f64);
-
-fn read(connection: &mut Connection, sql: &str) -> Result<Summary, Box<dyn Error>> {
-    let answer = connection
-        .query(sql)?
-        .collect::<tidalite_sql::Result<Vec<_>>>()?;
-    summary(&answer)
-}
 
 fn summary(batches: &[tidalite_sql::arrow::array::RecordBatch]) -> Result<Summary, Box<dyn Error>> {
     let (mut rows, mut sum) = (0, 0.0);

@@ -1,7 +1,7 @@
 //! The queries, by the names that the suite gives them, shortened.
 
-use crate::data::{BEGIN, COLUMNS};
 use crate::options::Options;
+use crate::tsbs::data::{BEGIN, COLUMNS};
 use tidalite_testkit::rng::Rng;
 
 /// A query, in the dialects of the engines.

@@ -1,14 +1,14 @@
 //! DuckDB and SQLite, run by a program in Python: rows go to it as CSV, queries as lines.
 
-use crate::data;
 use crate::options::Options;
-use crate::queries::Query;
-use crate::report::{Peer, Timed};
+use crate::python;
+use crate::tsbs::data;
+use crate::tsbs::queries::Query;
+use crate::tsbs::report::{Peer, Timed};
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::Command;
 use tempfile::TempDir;
 
 /// Runs all queries in both peers.
@@ -16,8 +16,6 @@ pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Peer>, Box
     let scratch = TempDir::new()?;
     let rows = scratch.path().join("rows.csv");
     write_rows(options, &rows)?;
-    let program = scratch.path().join("peers.py");
-    std::fs::write(&program, include_str!("peers.py"))?;
     let mut peers = Vec::new();
     for name in ["duckdb", "sqlite"] {
         let asked = scratch.path().join(format!("{name}.txt"));
@@ -33,16 +31,9 @@ pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Peer>, Box
             }
         }
         file.flush()?;
-        let output = Command::new("python3")
-            .arg(&program)
-            .arg(name)
-            .arg(&rows)
-            .arg(&asked)
-            .output()?;
-        if !output.status.success() {
-            return Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr)).into());
-        }
-        peers.push(parsed(name, queries, &String::from_utf8(output.stdout)?)?);
+        let arguments = [name.as_ref(), rows.as_os_str(), asked.as_os_str()];
+        let output = python::run(include_str!("peers.py"), &arguments, name)?;
+        peers.push(parsed(name, queries, &output)?);
     }
     Ok(peers)
 }
@@ -65,7 +56,7 @@ fn write_rows(options: &Options, path: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads lines of `name milliseconds rows sum`; lines that begin with `#` are printed.
+/// Reads lines of `name milliseconds rows sum`.
 fn parsed(name: &str, queries: &[Query], text: &str) -> Result<Peer, Box<dyn Error>> {
     let mut timed = Vec::new();
     for query in queries {
@@ -82,9 +73,6 @@ fn parsed(name: &str, queries: &[Query], text: &str) -> Result<Peer, Box<dyn Err
         if !times.is_empty() {
             timed.push(Timed::new(query, times, found));
         }
-    }
-    for note in text.lines().filter_map(|line| line.strip_prefix("# ")) {
-        println!("{name}: {note}");
     }
     Ok(Peer {
         name: name.to_owned(),

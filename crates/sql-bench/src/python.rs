@@ -1,0 +1,31 @@
+//! Programs in Python, which measure the peers.
+
+use std::error::Error;
+use std::ffi::OsStr;
+use std::process::Command;
+
+/// Runs a program; returns its output, without the lines that begin with `# `, which are printed.
+pub(crate) fn run(
+    program: &str,
+    arguments: &[&OsStr],
+    peer: &str,
+) -> Result<String, Box<dyn Error>> {
+    let output = Command::new("python3")
+        .arg("-c")
+        .arg(program)
+        .args(arguments)
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("{peer}: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    let mut rest = String::new();
+    for line in String::from_utf8(output.stdout)?.lines() {
+        if let Some(note) = line.strip_prefix("# ") {
+            println!("{peer}: {note}");
+        } else {
+            rest.push_str(line);
+            rest.push('\n');
+        }
+    }
+    Ok(rest)
+}

@@ -1,0 +1,21 @@
+//! The same statements in SQLite, run by a program in Python.
+
+use crate::python;
+use crate::typed::plan::Plan;
+use std::error::Error;
+use tempfile::TempDir;
+
+/// Runs all measurements; returns them by name.
+pub(crate) fn run(plan: &Plan) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
+    let scratch = TempDir::new()?;
+    let path = scratch.path().join("typed.sqlite");
+    let numbers = [plan.rows, plan.inserts, plan.singles, plan.selects].map(|n| n.to_string());
+    let mut arguments = vec![path.as_os_str()];
+    arguments.extend(numbers.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
+    let output = python::run(include_str!("sqlite.py"), &arguments, "SQLite")?;
+    let figure = |line: &str| {
+        let (name, value) = line.split_once('\t').unwrap_or_default();
+        Ok((name.to_owned(), value.parse()?))
+    };
+    output.lines().map(figure).collect()
+}
