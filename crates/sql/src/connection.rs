@@ -4,6 +4,7 @@ use crate::catalog::names::Names;
 use crate::catalog::providers::{Attached, Tables};
 use crate::catalog::{series, system};
 use crate::definition;
+use crate::direct::change::RowChange;
 use crate::direct::insert::InsertValues;
 use crate::direct::lookup::Lookup;
 use crate::error::{Error, ErrorKind, Result};
@@ -234,6 +235,10 @@ impl Connection {
             && let Some(inserted) = self.insert_values(&insert, parameters)?
         {
             return Ok(Rows::none(Some(inserted)));
+        } else if let Some(change) = self.plans.change(sql)
+            && let Some(changed) = self.change_row(&change, parameters)?
+        {
+            return Ok(Rows::none(Some(changed)));
         }
         match Statement::parse(sql)? {
             Statement::Read(statement, None) => {
@@ -254,12 +259,43 @@ impl Connection {
                         return Ok(Rows::none(Some(inserted)));
                     }
                 }
+                if let Some(change) = RowChange::of(&statement) {
+                    let change = Arc::new(change);
+                    if let Some(changed) = self.change_row(&change, parameters)? {
+                        if !parameters.is_empty() {
+                            self.plans.keep(sql, Kept::Change(change));
+                        }
+                        return Ok(Rows::none(Some(changed)));
+                    }
+                }
                 let changed =
                     self.in_transaction(|own, txn| own.change(statement, parameters, txn))?;
                 Ok(Rows::none(Some(changed)))
             }
             statement => Ok(Rows::none(self.control(statement)?)),
         }
+    }
+
+    /// Changes the row with a primary key; returns `None`, having changed nothing, if the statement is about another table
+    /// or other columns.
+    fn change_row(
+        &mut self,
+        change: &Arc<RowChange>,
+        parameters: &[ScalarValue],
+    ) -> Result<Option<u64>> {
+        let change = Arc::clone(change);
+        self.in_transaction(|own, txn| {
+            let target = own.target(&change.table, txn)?;
+            let relation = target
+                .as_ref()
+                .and_then(|target| target.downcast_ref::<RelationTable>());
+            match relation {
+                Some(table) if change.fits(&table.source.relation) => {
+                    txn.change_row(|txn| change.run(txn, parameters)).map(Some)
+                }
+                _ => Ok(None),
+            }
+        })
     }
 
     /// Inserts rows of constants and parameters; returns `None`, having changed nothing, if the columns do not fit the

@@ -2,6 +2,7 @@
 //! series stays the same.
 
 use crate::catalog::names::Names;
+use crate::direct::change::RowChange;
 use crate::direct::insert::InsertValues;
 use crate::direct::lookup::Lookup;
 use crate::error::Result;
@@ -45,6 +46,7 @@ pub(crate) enum Kept {
     Logical(Arc<Unbound>),
     Lookup(Arc<Names>, Arc<Lookup>),
     Insert(Arc<InsertValues>),
+    Change(Arc<RowChange>),
 }
 
 /// The statements, by their texts.
@@ -89,6 +91,14 @@ impl Plans {
     pub(crate) fn insert(&self, sql: &str) -> Option<Arc<InsertValues>> {
         match self.0.get(sql) {
             Some(Kept::Insert(insert)) => Some(Arc::clone(insert)),
+            _ => None,
+        }
+    }
+
+    /// The UPDATE or DELETE that is kept.
+    pub(crate) fn change(&self, sql: &str) -> Option<Arc<RowChange>> {
+        match self.0.get(sql) {
+            Some(Kept::Change(change)) => Some(Arc::clone(change)),
             _ => None,
         }
     }

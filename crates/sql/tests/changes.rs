@@ -79,7 +79,24 @@ fn change(rng: &mut Rng, model: &mut Model) -> (String, Option<u64>) {
     let text = unique.map_or("NULL".to_owned(), |unique| unique.to_string());
     let host = ["a", "b", "c"][rng.below(3) as usize];
     let second = rng.below(50) as i64;
-    match rng.below(9) {
+    match rng.below(11) {
+        9 => {
+            // A row by its key.
+            let sql = format!("UPDATE t SET v = {value}, u = {text} WHERE k = {key}");
+            let taken = model.owner(unique).is_some_and(|owner| owner != key);
+            match model.table.get_mut(&key) {
+                None => (sql, Some(0)),
+                Some(_) if taken => (sql, None),
+                Some(row) => {
+                    *row = (value, unique);
+                    (sql, Some(1))
+                }
+            }
+        }
+        10 => {
+            let sql = format!("DELETE FROM t WHERE k = {key}");
+            (sql, Some(u64::from(model.table.remove(&key).is_some())))
+        }
         0 | 1 => {
             let sql = format!("INSERT INTO t VALUES ({key}, {value}, {text})");
             (sql, model.insert(key, value, unique).then_some(1))
@@ -300,6 +317,26 @@ fn parameters_take_the_types_of_columns() {
         .query_with(update, &[ScalarValue::from(0.5), ScalarValue::from(0)])
         .unwrap();
     assert_eq!(rows.affected_rows(), Some(1));
+    // The change of a row by its key; a number between two keys is none.
+    let by_key = "UPDATE t SET rated = $3 WHERE id = $1 AND $2 = part";
+    for (part, rows) in [
+        (ScalarValue::from(2), 1),
+        (ScalarValue::from(2.0), 1),
+        (ScalarValue::from(2.5), 0),
+    ] {
+        let values = [ScalarValue::from("R1"), part.clone(), ScalarValue::from(4)];
+        let updated = sql.query_with(by_key, &values).unwrap();
+        assert_eq!(updated.affected_rows(), Some(rows), "{part}");
+        let found = float(sql.query_with(lookup, &values[..2]));
+        assert_eq!(found, (rows == 1).then_some(4.0), "{part}");
+    }
+    assert_eq!(
+        sql.execute("DELETE FROM t WHERE id = 'R1' AND part = 7")
+            .unwrap(),
+        0
+    );
+    let far = [ScalarValue::from("R1"), ScalarValue::from(1_i64 << 40)];
+    assert_eq!(float(sql.query_with(lookup, &far)), None);
     let delete = "DELETE FROM t WHERE part = $1";
     assert_eq!(
         sql.query_with(delete, &[ScalarValue::from(1)])

@@ -100,13 +100,8 @@ impl Lookup {
                 Wanted::Constant(cell) => cell.clone(),
                 Wanted::Parameter(number) => {
                     let value = parameter(parameters, *number)?;
-                    let ty = types::data_type(*kind);
-                    let value = match value.data_type() == ty {
-                        true => types::cell(*kind, value),
-                        false => types::cell(*kind, &value.cast_to(&ty)?),
-                    };
-                    match value {
-                        None | Some(Cell::Null) => return Ok(empty()),
+                    match types::equal_cell(*kind, value)? {
+                        None => return Ok(empty()),
                         Some(cell) => cell,
                     }
                 }

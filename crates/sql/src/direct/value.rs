@@ -56,16 +56,29 @@ impl Value {
         match self {
             Self::Constant(value) => cast(value),
             Self::Parameter(number) => cast(parameter(parameters, *number)?),
-            Self::Number(text) => cast(&match (ty, text.parse::<i64>(), text.parse::<u64>()) {
-                // The digits of decimals are all kept.
-                (DataType::Decimal128(..), ..) => ScalarValue::from(text.as_str()),
-                (_, Ok(number), _) => ScalarValue::Int64(Some(number)),
-                (_, _, Ok(number)) => ScalarValue::UInt64(Some(number)),
+            // The digits of decimals are all kept.
+            Self::Number(text) if matches!(ty, DataType::Decimal128(..)) => {
+                cast(&ScalarValue::from(text.as_str()))
+            }
+            Self::Number(_) => cast(&self.plain(parameters)?),
+        }
+    }
+}
+
+impl Value {
+    /// The value in a type of its own.
+    pub(crate) fn plain(&self, parameters: &[ScalarValue]) -> Result<ScalarValue> {
+        Ok(match self {
+            Self::Constant(value) => value.clone(),
+            Self::Parameter(number) => parameter(parameters, *number)?.clone(),
+            Self::Number(text) => match (text.parse(), text.parse()) {
+                (Ok(number), _) => ScalarValue::Int64(Some(number)),
+                (_, Ok(number)) => ScalarValue::UInt64(Some(number)),
                 _ => ScalarValue::Float64(Some(text.parse().map_err(|_| {
                     Error::new(ErrorKind::Syntax, format!("{text} is not a number"))
                 })?)),
-            }),
-        }
+            },
+        })
     }
 }
 

@@ -125,6 +125,26 @@ pub(crate) fn cell(kind: ColumnType, value: &ScalarValue) -> Option<Cell> {
     })
 }
 
+/// The cell of a column that equals a value of any type; `None` if none does.
+///
+/// # Errors
+/// A text that cannot be converted.
+pub(crate) fn equal_cell(kind: ColumnType, value: &ScalarValue) -> Result<Option<Cell>> {
+    let ty = data_type(kind);
+    let found = if value.data_type() == ty {
+        cell(kind, value)
+    } else if matches!(value, ScalarValue::Utf8(_)) {
+        cell(kind, &value.cast_to(&ty)?)
+    } else {
+        // A number beyond the column's range, or between two of its values, equals none.
+        let cast = value.cast_to(&ty).ok();
+        let back = |cast: &ScalarValue| cast.cast_to(&value.data_type());
+        let exact = cast.filter(|cast| back(cast).is_ok_and(|back| back == *value));
+        exact.and_then(|cast| cell(kind, &cast))
+    };
+    Ok(found.filter(|cell| *cell != Cell::Null))
+}
+
 /// The constant of a cell.
 pub(crate) fn constant(kind: ColumnType, cell: &Cell) -> Result<ScalarValue> {
     let ty = data_type(kind);
