@@ -110,7 +110,8 @@ fn constant_text(kind: ColumnType, value: &Cell) -> Result<String> {
             )?;
             let text = format.value(0).try_to_string().map_err(Error::from)?;
             let is_whole = matches!(kind, ColumnType::I16 | ColumnType::I32 | ColumnType::I64);
-            let is_number = is_whole || matches!(kind, ColumnType::Decimal { .. });
+            let is_finite = matches!(value, Cell::F64(value) if value.is_finite());
+            let is_number = is_whole || is_finite || matches!(kind, ColumnType::Decimal { .. });
             match is_number {
                 true => text,
                 false => text_literal(&text),
@@ -182,7 +183,7 @@ mod tests {
             .unwrap();
         let text = sql.definition("farm.turbines").unwrap().unwrap();
         assert!(
-            text.contains("\"Name\" TEXT NOT NULL DEFAULT 'it''s',\n"),
+            text.contains("Name TEXT NOT NULL DEFAULT 'it''s',\n"),
             "{text}"
         );
         assert!(

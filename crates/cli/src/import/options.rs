@@ -97,7 +97,7 @@ fn is_typed(args: &ImportArgs, path: &Path) -> bool {
     const MAGICS: [&[u8]; 2] = [b"PAR1", b"ARROW1"];
     match args.input_format {
         Some(form) => return matches!(form, InputFormat::Parquet | InputFormat::Arrow),
-        None if path.as_os_str() == "-" || args.delimiter.is_some() => return false,
+        None if path.as_os_str() == "-" => return false,
         None => {}
     }
     let end = path.extension().unwrap_or_default().to_string_lossy();

@@ -313,5 +313,5 @@ fn an_interrupt_cancels_a_statement() {
     reader.join().unwrap().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{err}");
-    assert_eq!(err, "error: cancelled\n");
+    assert_eq!(err, "error: the statement was cancelled\n");
 }
