@@ -59,7 +59,7 @@ fn ended() -> Error {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The other slots are emptied when this one is no longer locked.
+        // The other slots are emptied after this one is unlocked.
         let state = self.0.lock().take();
         drop(state);
     }

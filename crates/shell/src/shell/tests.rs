@@ -318,7 +318,7 @@ fn schemas_are_statements_that_run_again() {
     let ran = run(&format!("{create}.schema a"));
     assert_eq!((ran.out.as_str(), ran.err.as_str()), (create, ""));
     let ran = run(&format!("{create}.schema"));
-    let columns = "table,column,type,nullable\ntidalite_series,";
+    let columns = "table,column,type,nullable\ntidalite_pins,";
     assert!(
         ran.out.starts_with(&format!("{create}{columns}")),
         "{}",

@@ -211,7 +211,7 @@ fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {
 
 impl Drop for FileSink {
     fn drop(&mut self) {
-        // After `finish` there is no such file.
+        // After `finish` the file is gone.
         if let Some(part) = &self.part {
             drop(std::fs::remove_file(&part.path));
         }

@@ -105,7 +105,7 @@ impl Clause {
         Ok(clause)
     }
 
-    /// Whether there is none.
+    /// Whether the clause is missing.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.action, Written::Fail)
     }

@@ -133,7 +133,7 @@ impl SeriesInsert {
         let (mut times, mut columns) = (ArrayRef::clone(times), columns.to_vec());
         let own = &self.columns[number];
         if source.leaf.is_some() {
-            // A row without a value of this metric is none of its rows.
+            // A row without a value of this metric adds no row to it.
             let Some(rows) = rows_with_values(own, &columns, times.len()) else {
                 return Ok(());
             };
