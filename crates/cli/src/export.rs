@@ -16,7 +16,7 @@ const FRAME: usize = 4 << 20;
 /// The compression of the output.
 enum Packing<W: Write> {
     Plain(W),
-    Gzip(GzEncoder<W>),
+    Gzip(Box<GzEncoder<W>>),
     Zstd(Frames<W>),
 }
 
@@ -55,7 +55,7 @@ impl Target {
             .map_err(|error| Failure::file("cannot write", &unfinished, &error))?;
         let out = BufWriter::with_capacity(256 * 1024, file);
         let packing = match packing {
-            Some("gz") => Packing::Gzip(GzEncoder::new(out, Compression::default())),
+            Some("gz") => Packing::Gzip(Box::new(GzEncoder::new(out, Compression::default()))),
             Some("zst") => Packing::Zstd(Frames {
                 out,
                 waiting: Vec::with_capacity(FRAME),

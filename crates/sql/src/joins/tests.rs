@@ -142,8 +142,11 @@ fn distance(left: &Row, right: &Row) -> Option<i128> {
 
 const SECOND: i128 = 1_000_000_000;
 
+/// A condition on a row.
+type Condition = Box<dyn Fn(&Row) -> bool>;
+
 /// Conditions on the left rows, as SQL and as their meaning.
-fn condition(rng: &mut Rng) -> (String, Box<dyn Fn(&Row) -> bool>) {
+fn condition(rng: &mut Rng) -> (String, Condition) {
     let at = rng.between(-6, 6);
     let nanos = i128::from(at) * SECOND;
     let literal = format!("to_timestamp({at})");

@@ -51,7 +51,7 @@ enum Written {
     Fail,
     Nothing,
     Replace,
-    Update(Vec<Assignment>, Option<Expr>),
+    Update(Box<(Vec<Assignment>, Option<Expr>)>),
 }
 
 impl Clause {
@@ -99,7 +99,7 @@ impl Clause {
         clause.action = match on.action {
             OnConflictAction::DoNothing => Written::Nothing,
             OnConflictAction::DoUpdate(update) => {
-                Written::Update(update.assignments, update.selection)
+                Written::Update(Box::new((update.assignments, update.selection)))
             }
         };
         Ok(clause)
@@ -121,8 +121,8 @@ impl Clause {
             Written::Fail => Action::Fail,
             Written::Nothing => Action::Nothing,
             Written::Replace => Action::Replace,
-            Written::Update(assignments, selection) => {
-                let update = DoUpdate::plan(name, schema, (assignments, selection), session)?;
+            Written::Update(update) => {
+                let update = DoUpdate::plan(name, schema, *update, session)?;
                 Action::Update(Box::new(update))
             }
         };
