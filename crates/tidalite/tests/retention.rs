@@ -367,7 +367,7 @@ fn rounds_follow_each_other_while_there_is_work() {
 fn writers_without_end_do_not_keep_the_thread_out() {
     const WRITERS: u64 = 3;
     const ROWS_A_COMMIT: i64 = 2_000;
-    const COMMITS: u64 = 600;
+    const COMMITS: u64 = 1_000;
     const CAP: u64 = 2 << 20;
     tidalite_testkit::watch();
     let options = Options::new().maintain_every(Duration::from_millis(5), Budget::default());
@@ -413,7 +413,9 @@ fn writers_without_end_do_not_keep_the_thread_out() {
     let written = COMMITS * ROWS_A_COMMIT.unsigned_abs() * 8;
     println!("{most} bytes of leaves at most, of {written} written");
     assert!(db.take_maintenance_error().is_none());
-    assert!(most < 2 * CAP + CAP / 2, "{most} bytes of leaves");
+    // How far the writers get between two turns depends on the scheduler: 2.7 times the cap was seen. Without turns, all
+    // that is written would stay, almost eight times the cap.
+    assert!(most < 4 * CAP, "{most} bytes of leaves");
 }
 
 /// Examining the series may take longer than the budget's time. Each call must still make progress, or maintenance

@@ -9,7 +9,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use tidalite::{
-    AnyRead, Commit, Database, Durability, ErrorKind as DatabaseErrorKind, Savepoint, WriteTxn,
+    AnyRead, Database, Durability, ErrorKind as DatabaseErrorKind, Savepoint, WriteTxn,
 };
 
 /// An unfinished transaction.
@@ -188,9 +188,13 @@ impl Transaction {
         })
     }
 
-    pub(crate) fn commit(self, durability: Durability) -> Result<Commit> {
+    /// Commits the changes, if there are any.
+    pub(crate) fn commit(self, durability: Durability) -> Result<()> {
         self.expect_usable()?;
         drop(self.reader);
-        Ok(self.txn.commit_with(durability)?)
+        if self.has_changed {
+            self.txn.commit_with(durability)?;
+        }
+        Ok(())
     }
 }
