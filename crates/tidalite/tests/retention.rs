@@ -367,8 +367,8 @@ fn rounds_follow_each_other_while_there_is_work() {
 fn writers_without_end_do_not_keep_the_thread_out() {
     const WRITERS: u64 = 3;
     const ROWS_A_COMMIT: i64 = 2_000;
-    const COMMITS: u64 = 1_000;
-    const CAP: u64 = 2 << 20;
+    const COMMITS: u64 = 2_400;
+    const CAP: u64 = 8 << 20;
     tidalite_testkit::watch();
     let options = Options::new().maintain_every(Duration::from_millis(5), Budget::default());
     let db = options
@@ -413,9 +413,8 @@ fn writers_without_end_do_not_keep_the_thread_out() {
     let written = COMMITS * ROWS_A_COMMIT.unsigned_abs() * 8;
     println!("{most} bytes of leaves at most, of {written} written");
     assert!(db.take_maintenance_error().is_none());
-    // How far the writers get between two turns depends on the scheduler: 2.7 times the cap was seen. Without turns, all
-    // that is written would stay, almost eight times the cap.
-    assert!(most < 4 * CAP, "{most} bytes of leaves");
+    // The writers get further between two turns on a busy machine; beside this cap that is little.
+    assert!(most < 2 * CAP + CAP / 2, "{most} bytes of leaves");
 }
 
 /// Examining the series may take longer than the budget's time. Each call must still make progress, or maintenance
