@@ -11,110 +11,70 @@ pub enum Pages<'a> {
     Uncommitted(&'a UncommittedRead),
 }
 
-impl PageRead for Pages<'_> {
-    fn page_size(&self) -> usize {
-        match self {
-            Self::Snapshot(pages) => pages.page_size(),
-            Self::Writer(pages) => pages.page_size(),
-            Self::Uncommitted(pages) => pages.page_size(),
-        }
-    }
+/// Implements `PageRead` for an enum of readers by calling the one that a value has.
+macro_rules! page_read {
+    ($of:ty, $($variant:ident),+) => {
+        impl PageRead for $of {
+            fn page_size(&self) -> usize {
+                match self { $(Self::$variant(pages) => pages.page_size()),+ }
+            }
 
-    #[inline]
-    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        match self {
-            Self::Snapshot(pages) => pages.page(ptr),
-            Self::Writer(pages) => pages.page(ptr),
-            Self::Uncommitted(pages) => pages.page(ptr),
-        }
-    }
+            #[inline]
+            fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+                match self { $(Self::$variant(pages) => pages.page(ptr)),+ }
+            }
 
-    #[inline]
-    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
-        match self {
-            Self::Snapshot(pages) => pages.lent_page(ptr),
-            Self::Writer(pages) => pages.lent_page(ptr),
-            Self::Uncommitted(pages) => pages.lent_page(ptr),
-        }
-    }
+            #[inline]
+            fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
+                match self { $(Self::$variant(pages) => pages.lent_page(ptr)),+ }
+            }
 
-    #[inline]
-    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
-        match self {
-            Self::Snapshot(pages) => pages.prefetch(ptr, bytes),
-            Self::Writer(pages) => pages.prefetch(ptr, bytes),
-            Self::Uncommitted(pages) => pages.prefetch(ptr, bytes),
-        }
-    }
+            #[inline]
+            fn prefetch(&self, ptr: &Ptr, bytes: usize) {
+                match self { $(Self::$variant(pages) => pages.prefetch(ptr, bytes)),+ }
+            }
 
-    #[inline]
-    fn reads_single_pages(&self) -> bool {
-        match self {
-            Self::Snapshot(pages) => pages.reads_single_pages(),
-            Self::Writer(pages) => pages.reads_single_pages(),
-            Self::Uncommitted(pages) => pages.reads_single_pages(),
-        }
-    }
+            #[inline]
+            fn reads_single_pages(&self) -> bool {
+                match self { $(Self::$variant(pages) => pages.reads_single_pages()),+ }
+            }
 
-    fn reads_ahead_in_order(&self) -> bool {
-        match self {
-            Self::Snapshot(pages) => pages.reads_ahead_in_order(),
-            Self::Writer(pages) => pages.reads_ahead_in_order(),
-            Self::Uncommitted(pages) => pages.reads_ahead_in_order(),
-        }
-    }
+            fn reads_ahead_in_order(&self) -> bool {
+                match self { $(Self::$variant(pages) => pages.reads_ahead_in_order()),+ }
+            }
 
-    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        match self {
-            Self::Snapshot(pages) => pages.page_in_order(ptr),
-            Self::Writer(pages) => pages.page_in_order(ptr),
-            Self::Uncommitted(pages) => pages.page_in_order(ptr),
-        }
-    }
+            fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+                match self { $(Self::$variant(pages) => pages.page_in_order(ptr)),+ }
+            }
 
-    fn read_ahead(&self, addr: u64, bytes: u64) {
-        match self {
-            Self::Snapshot(pages) => pages.read_ahead(addr, bytes),
-            Self::Writer(pages) => pages.read_ahead(addr, bytes),
-            Self::Uncommitted(pages) => pages.read_ahead(addr, bytes),
-        }
-    }
+            fn read_ahead(&self, addr: u64, bytes: u64) {
+                match self { $(Self::$variant(pages) => pages.read_ahead(addr, bytes)),+ }
+            }
 
-    #[inline]
-    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        match self {
-            Self::Snapshot(pages) => pages.block(ptr),
-            Self::Writer(pages) => pages.block(ptr),
-            Self::Uncommitted(pages) => pages.block(ptr),
-        }
-    }
+            #[inline]
+            fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
+                match self { $(Self::$variant(pages) => pages.block(ptr)),+ }
+            }
 
-    #[inline]
-    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        match self {
-            Self::Snapshot(pages) => pages.bytes(addr, len),
-            Self::Writer(pages) => pages.bytes(addr, len),
-            Self::Uncommitted(pages) => pages.bytes(addr, len),
-        }
-    }
+            #[inline]
+            fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
+                match self { $(Self::$variant(pages) => pages.bytes(addr, len)),+ }
+            }
 
-    #[inline]
-    fn prefetch_bytes(&self, addr: u64, len: usize) {
-        match self {
-            Self::Snapshot(pages) => pages.prefetch_bytes(addr, len),
-            Self::Writer(pages) => pages.prefetch_bytes(addr, len),
-            Self::Uncommitted(pages) => pages.prefetch_bytes(addr, len),
-        }
-    }
+            #[inline]
+            fn prefetch_bytes(&self, addr: u64, len: usize) {
+                match self { $(Self::$variant(pages) => pages.prefetch_bytes(addr, len)),+ }
+            }
 
-    fn counters(&self) -> &Counters {
-        match self {
-            Self::Snapshot(pages) => pages.counters(),
-            Self::Writer(pages) => pages.counters(),
-            Self::Uncommitted(pages) => pages.counters(),
+            fn counters(&self) -> &Counters {
+                match self { $(Self::$variant(pages) => pages.counters()),+ }
+            }
         }
-    }
+    };
 }
+
+page_read!(Pages<'_>, Snapshot, Writer, Uncommitted);
+page_read!(AnySource, Snapshot, Uncommitted);
 
 /// A source of pages in one state of the database: the sources of [`ReadTxn`](crate::ReadTxn), of
 /// [`UncommittedRead`](crate::UncommittedRead), and of [`AnyRead`](crate::AnyRead), which is either of these.
@@ -143,63 +103,6 @@ macro_rules! of_either {
             AnySource::Uncommitted($pages) => $call,
         }
     };
-}
-
-impl PageRead for AnySource {
-    fn page_size(&self) -> usize {
-        of_either!(self, pages => pages.page_size())
-    }
-
-    #[inline]
-    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        of_either!(self, pages => pages.page(ptr))
-    }
-
-    #[inline]
-    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
-        of_either!(self, pages => pages.lent_page(ptr))
-    }
-
-    #[inline]
-    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
-        of_either!(self, pages => pages.prefetch(ptr, bytes));
-    }
-
-    #[inline]
-    fn reads_single_pages(&self) -> bool {
-        of_either!(self, pages => pages.reads_single_pages())
-    }
-
-    fn reads_ahead_in_order(&self) -> bool {
-        of_either!(self, pages => pages.reads_ahead_in_order())
-    }
-
-    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        of_either!(self, pages => pages.page_in_order(ptr))
-    }
-
-    fn read_ahead(&self, addr: u64, bytes: u64) {
-        of_either!(self, pages => pages.read_ahead(addr, bytes));
-    }
-
-    #[inline]
-    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        of_either!(self, pages => pages.block(ptr))
-    }
-
-    #[inline]
-    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        of_either!(self, pages => pages.bytes(addr, len))
-    }
-
-    #[inline]
-    fn prefetch_bytes(&self, addr: u64, len: usize) {
-        of_either!(self, pages => pages.prefetch_bytes(addr, len));
-    }
-
-    fn counters(&self) -> &Counters {
-        of_either!(self, pages => pages.counters())
-    }
 }
 
 mod source {
