@@ -7,54 +7,38 @@ use crate::definition;
 use crate::direct::change::RowChange;
 use crate::direct::insert::InsertValues;
 use crate::direct::lookup::Lookup;
-use crate::error::{Error, ErrorKind, Result};
-use crate::files::format::FileOptions;
-use crate::files::read::read;
-use crate::files::write::FileSink;
-use crate::metric::layout::Layout;
-use crate::metric::table::SeriesTable;
+use crate::error::Result;
 use crate::options::ConnectionOptions;
 use crate::ordered::table::OrderedTable;
 use crate::plans::{self, Kept, Plan, Plans, Unbound};
-use crate::relational::table::{KEY, Purpose, RelationTable};
+use crate::relational::table::{Purpose, RelationTable};
 use crate::rows::{CancelHandle, Rows, runtime};
 use crate::session::Planner;
 use crate::slot::{Running, Slot};
-use crate::statement::{Copy, Statement, Version};
-use crate::write;
-use crate::write::align::Aligned;
-use crate::write::conflict::{Action, Clause, OnConflict};
-use crate::write::define::{Definition, full_name};
-use crate::write::relation::Update;
-use crate::write::series::SeriesInsert;
+use crate::statement::Statement;
 use crate::write::transaction::Transaction;
-use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{DmlStatement, LogicalPlan, LogicalPlanBuilder, WriteOp};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidalite::{AnyRead, Database, Durability, WriteTxn};
+use tidalite::{AnyRead, Database, Durability};
 
 /// Runs statements on a database.
 pub struct Connection {
-    database: Database,
-    planner: Planner,
+    pub(crate) database: Database,
+    pub(crate) planner: Planner,
     /// The tables of the newest list of series that a statement has seen.
     names: Mutex<Option<Arc<Names>>>,
-    plans: Plans,
-    session: Session,
-    durability: Durability,
-    cancel: CancelHandle,
+    pub(crate) plans: Plans,
+    pub(crate) session: Session,
+    pub(crate) durability: Durability,
+    pub(crate) cancel: CancelHandle,
 }
 
 /// The state that statements read and change.
 #[derive(Default)]
-enum Session {
+pub(crate) enum Session {
     /// Each statement is a transaction of its own.
     #[default]
     Auto,
@@ -66,28 +50,13 @@ enum Session {
 
 impl Session {
     /// The state in which a query reads.
-    fn state(&mut self, database: &Database) -> Result<AnyRead> {
+    pub(crate) fn state(&mut self, database: &Database) -> Result<AnyRead> {
         match self {
             Self::Auto => Ok(database.begin_read()?.into()),
             Self::Reading(state) => Ok(state.clone()),
             Self::Writing(txn) => txn.state(),
         }
     }
-}
-
-fn no_transaction() -> Error {
-    let problem = "there is no transaction; BEGIN opens one";
-    Error::new(ErrorKind::Transaction, problem)
-}
-
-fn conflict_of_series() -> Error {
-    let problem = "not supported: ON CONFLICT for series; each keeps or replaces rows of one time by its merge policy";
-    Error::new(ErrorKind::Syntax, problem)
-}
-
-fn reads_only() -> Error {
-    let problem = "the transaction is read-only; BEGIN without READ ONLY opens one that may write";
-    Error::new(ErrorKind::Transaction, problem)
 }
 
 /// The kind of a table.
@@ -276,59 +245,6 @@ impl Connection {
         }
     }
 
-    /// Changes the row with a primary key; returns `None`, having changed nothing, if the statement is about another table
-    /// or other columns.
-    fn change_row(
-        &mut self,
-        change: &Arc<RowChange>,
-        parameters: &[ScalarValue],
-    ) -> Result<Option<u64>> {
-        let change = Arc::clone(change);
-        self.in_transaction(|own, txn| {
-            let target = own.target(&change.table, txn)?;
-            let relation = target
-                .as_ref()
-                .and_then(|target| target.downcast_ref::<RelationTable>());
-            match relation {
-                Some(table) if change.fits(&table.source.relation) => {
-                    txn.change_row(|txn| change.run(txn, parameters)).map(Some)
-                }
-                _ => Ok(None),
-            }
-        })
-    }
-
-    /// Inserts rows of constants and parameters; returns `None`, having changed nothing, if the columns do not fit the
-    /// table: the planner then tells the problem and its place.
-    fn insert_values(
-        &mut self,
-        insert: &Arc<InsertValues>,
-        parameters: &[ScalarValue],
-    ) -> Result<Option<u64>> {
-        let insert = Arc::clone(insert);
-        self.in_transaction(|own, txn| {
-            let Some(target) = own.target(&insert.table, txn)? else {
-                return Ok(None);
-            };
-            let schema = target.schema();
-            if !insert.fits(&schema) {
-                return Ok(None);
-            }
-            let batch = insert.batch(&schema, parameters)?;
-            let clause = insert.clause.clone();
-            let is_row = batch.num_rows() == 1;
-            let batches = std::iter::once(Ok(batch));
-            own.insert_into(
-                &insert.table,
-                &target,
-                (&[], clause),
-                (batches, is_row),
-                txn,
-            )
-            .map(Some)
-        })
-    }
-
     /// Runs one statement to its end; returns the number of rows that it has changed or returned.
     ///
     /// # Errors
@@ -348,7 +264,7 @@ impl Connection {
     }
 
     /// Runs a statement that reads. A plan is kept under the text `sql`, unless that is empty.
-    fn read(
+    pub(crate) fn read(
         &mut self,
         sql: &str,
         statement: Parsed,
@@ -372,12 +288,13 @@ impl Connection {
         }
         let (names, slot) = (tables.names, tables.slot);
         if !parameters.is_empty() {
+            let keeps = !sql.is_empty() && plans::can_be_bound_again(&logical)?;
             let plan = Arc::new(Unbound {
                 names,
                 slot,
                 logical,
             });
-            if !sql.is_empty() {
+            if keeps {
                 self.plans.keep(sql, Kept::Logical(Arc::clone(&plan)));
             }
             return self.run_unbound(&plan, running, parameters);
@@ -405,393 +322,8 @@ impl Connection {
         self.rows_of(&logical, (&plan.names, &plan.slot), running)
     }
 
-    /// A snapshot of an earlier version.
-    fn version(&self, version: &Version) -> Result<AnyRead> {
-        let name = match version {
-            Version::Pin(name) => name.clone(),
-            Version::Txn(wanted) => {
-                let newest = self.database.begin_read()?;
-                if newest.txn().0 == *wanted {
-                    return Ok(newest.into());
-                }
-                let pins = self.database.pins()?;
-                let Some(pin) = pins.into_iter().find(|pin| pin.txn.0 == *wanted) else {
-                    let problem = format!(
-                        "version {wanted} is not kept: the newest is {}, and no pin has this version",
-                        newest.txn().0
-                    );
-                    return Err(Error::new(ErrorKind::Plan, problem));
-                };
-                pin.name
-            }
-        };
-        Ok(self.database.begin_read_at(&name)?.into())
-    }
-
-    /// Runs a statement that changes the database or controls the transaction; returns the number of rows.
-    fn control(&mut self, statement: Statement) -> Result<Option<u64>> {
-        let none = |()| None;
-        match statement {
-            Statement::Read(..) | Statement::Change(_) => Ok(None),
-            Statement::Copy(_) if self.planner.reader().is_none() => {
-                let problem = "this connection may not read and write files";
-                Err(Error::new(ErrorKind::Syntax, problem))
-            }
-            Statement::Copy(Copy::To {
-                query,
-                file,
-                options,
-            }) => self.copy_to(query, &file, &options).map(Some),
-            Statement::Copy(Copy::From {
-                table,
-                columns,
-                file,
-                options,
-            }) => {
-                let options = FileOptions::of_copy(&file, &options)?;
-                let table = full_name(&table)?;
-                let columns: Vec<String> = columns.into_iter().map(|c| c.value).collect();
-                self.in_transaction(|own, txn| {
-                    let read = |schema: &SchemaRef| read(Path::new(&file), &options, schema);
-                    own.insert_batches(&table, &columns, read, txn)
-                })
-                .map(Some)
-            }
-            Statement::Define(statement) => {
-                self.in_transaction(|own, txn| own.define(*statement, txn))
-            }
-            Statement::Begin { read_only, version } => {
-                if self.is_in_transaction() {
-                    let problem =
-                        "a transaction is open already; SAVEPOINT marks a state within it";
-                    return Err(Error::new(ErrorKind::Transaction, problem));
-                }
-                self.session = match (read_only, version) {
-                    (false, _) => {
-                        Session::Writing(Box::new(Transaction::begin(&self.database, false)?))
-                    }
-                    (true, None) => Session::Reading(self.database.begin_read()?.into()),
-                    (true, Some(version)) => Session::Reading(self.version(&version)?),
-                };
-                Ok(None)
-            }
-            Statement::Commit => match std::mem::take(&mut self.session) {
-                Session::Writing(txn) => {
-                    txn.commit(self.durability)?;
-                    Ok(None)
-                }
-                Session::Reading(_) => Ok(None),
-                Session::Auto => Err(no_transaction()),
-            },
-            Statement::Rollback => match std::mem::take(&mut self.session) {
-                Session::Auto => Err(no_transaction()),
-                Session::Reading(_) | Session::Writing(_) => Ok(None),
-            },
-            Statement::RollbackTo(name) => self.transaction()?.rollback_to(&name).map(none),
-            Statement::Savepoint(name) => self.transaction()?.savepoint(&name).map(none),
-            Statement::Release(name) => self.transaction()?.release(&name).map(none),
-            Statement::Attach { file, name } => {
-                self.planner.files().attach(&name, &file)?;
-                // Names can mean other tables now.
-                self.plans = Plans::default();
-                Ok(None)
-            }
-            Statement::Detach(name) => self.planner.files().detach(&name).map(none),
-        }
-    }
-
-    /// The write transaction that is open.
-    fn transaction(&mut self) -> Result<&mut Transaction> {
-        match &mut self.session {
-            Session::Writing(txn) => Ok(txn),
-            Session::Reading(_) => Err(reads_only()),
-            Session::Auto => Err(no_transaction()),
-        }
-    }
-
-    /// Runs `work` in the open transaction, or in one of its own.
-    fn in_transaction<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T>,
-    ) -> Result<T> {
-        match std::mem::take(&mut self.session) {
-            Session::Writing(mut txn) => {
-                let done = txn.expect_usable().and_then(|()| work(self, &mut txn));
-                self.session = Session::Writing(txn);
-                done
-            }
-            reading @ Session::Reading(_) => {
-                self.session = reading;
-                Err(reads_only())
-            }
-            Session::Auto => {
-                let mut txn = Transaction::begin(&self.database, true)?;
-                let done = work(self, &mut txn)?;
-                txn.commit(self.durability)?;
-                Ok(done)
-            }
-        }
-    }
-
-    /// Runs INSERT, UPDATE or DELETE; returns the number of rows.
-    fn change(
-        &mut self,
-        mut statement: Parsed,
-        parameters: &[ScalarValue],
-        txn: &mut Transaction,
-    ) -> Result<u64> {
-        let state = match write::reads_rows(&statement) {
-            true => txn.state()?,
-            false => txn.definitions()?,
-        };
-        let changed = write::changed_table(&statement)?;
-        let on_conflict = write::take_conflict(&mut statement)?;
-        let assigned = write::assigned_columns(&statement)?;
-        let tables = Tables {
-            changed,
-            ..self.tables_of(&state)
-        };
-        let running = tables.slot.run(state);
-        self.planner.begin(&tables);
-        let mut plan = runtime()?.block_on(self.planner.change(statement))?;
-        if !parameters.is_empty() {
-            let input = plan.input.as_ref().clone();
-            plan.input = Arc::new(input.with_param_values(parameters.to_vec())?);
-        }
-        let provider = source_as_provider(&plan.target)?;
-        if let Some(table) = provider.downcast_ref::<SeriesTable>() {
-            if on_conflict.is_some_and(|clause| !clause.is_none()) {
-                return Err(conflict_of_series());
-            }
-            let layout = Arc::clone(&table.layout);
-            return self.change_series(&layout, &plan, (tables, running), txn);
-        }
-        let Some(table) = provider.downcast_ref::<RelationTable>() else {
-            let problem = format!("{} cannot be changed with SQL", plan.table_name);
-            return Err(Error::new(ErrorKind::Plan, problem));
-        };
-        let (name, relation) = (&table.source.name, &table.source.relation);
-        match plan.op {
-            WriteOp::Insert(_) => {
-                let clause = on_conflict.unwrap_or_else(Clause::none);
-                let clause = clause.plan(name, relation, self.planner.session())?;
-                let rows = self.rows_of(&plan.input, (&tables.names, &tables.slot), running)?;
-                txn.change_atomically(|txn| {
-                    let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
-                    rows.map(insert).sum()
-                })
-            }
-            WriteOp::Delete => {
-                let key = datafusion::logical_expr::col(KEY);
-                let keys = LogicalPlanBuilder::from(plan.input.as_ref().clone());
-                let keys = keys.project([key])?.build()?;
-                let rows = self.rows_of(&keys, (&tables.names, &tables.slot), running)?;
-                txn.change_atomically(|txn| {
-                    let delete = |batch| write::relation::delete(txn, name, &batch?);
-                    rows.map(delete).sum()
-                })
-            }
-            WriteOp::Update => {
-                let mut rows = self.rows_of(&plan.input, (&tables.names, &tables.slot), running)?;
-                let mut update = Update::new(name, relation, &assigned);
-                txn.change_atomically(|txn| {
-                    rows.try_for_each(|batch| update.update(txn, &batch?))?;
-                    update.finish(txn)
-                })
-            }
-            _ => Err(Error::new(
-                ErrorKind::Syntax,
-                format!("not supported: {}", plan.op),
-            )),
-        }
-    }
-
-    /// Runs INSERT or DELETE on series.
-    fn change_series(
-        &self,
-        layout: &Arc<Layout>,
-        plan: &DmlStatement,
-        (tables, running): (Tables, Running),
-        txn: &mut Transaction,
-    ) -> Result<u64> {
-        match plan.op {
-            WriteOp::Insert(_) => {
-                let rows = self.rows_of(&plan.input, (&tables.names, &tables.slot), running)?;
-                let mut insert = SeriesInsert::new(layout);
-                let mut inserted = 0;
-                for batch in rows {
-                    let batch = batch?;
-                    inserted += txn.change(|txn| insert.insert(txn, &batch))?;
-                }
-                Ok(inserted)
-            }
-            WriteOp::Delete => {
-                let session = self.planner.session();
-                let input = session.optimize(&plan.input)?;
-                match write::delete::wanted(layout, &input, session)? {
-                    None => Ok(0),
-                    Some(wanted) => txn.change(|txn| write::delete::rows(txn, layout, &wanted)),
-                }
-            }
-            _ => Err(Error::new(
-                ErrorKind::Syntax,
-                format!(
-                    "rows of series are not updated: INSERT replaces the row of a time, unless the series keeps several; {} is a table of series",
-                    plan.table_name
-                ),
-            )),
-        }
-    }
-
-    /// Runs CREATE, ALTER or DROP; returns the number of rows of CREATE TABLE ... AS.
-    fn define(&mut self, statement: ast::Statement, txn: &mut Transaction) -> Result<Option<u64>> {
-        self.planner.files().expect_not_defined(&statement)?;
-        let state = txn.state()?;
-        let tables = self.tables_of(&state);
-        let running = tables.slot.run(state);
-        self.planner.begin(&tables);
-        let plan = Definition::plan(statement, &tables, &self.planner);
-        let plan = runtime()?.block_on(plan)?;
-        let Definition::Create {
-            name,
-            rows: Some(rows),
-            ..
-        } = &plan
-        else {
-            drop(running);
-            txn.define_atomically(|txn| plan.apply(txn))?;
-            return Ok(None);
-        };
-        let rows = self.rows_of(rows, (&tables.names, &tables.slot), running)?;
-        let clause = OnConflict {
-            target: None,
-            action: Action::Fail,
-        };
-        let inserted = txn.define_atomically(|txn| {
-            plan.apply(txn)?;
-            let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
-            rows.map(insert).sum()
-        })?;
-        Ok(Some(inserted))
-    }
-
-    /// Writes the rows of a query to a file; returns their number.
-    fn copy_to(&mut self, query: Parsed, file: &str, options: &[ast::CopyOption]) -> Result<u64> {
-        let options = FileOptions::of_copy(file, options)?;
-        let state = self.session.state(&self.database)?;
-        let rows = self.read("", query, state, &[])?;
-        let mut sink = FileSink::create(Path::new(file), &rows.schema(), &options)?;
-        for batch in rows {
-            sink.write(&batch?)?;
-        }
-        sink.finish()
-    }
-
-    /// Inserts batches into a table. Their columns are found by name and converted to the types of the table; a column of
-    /// the table that they lack is null, or has its default. This is the fastest way to load rows, and one transaction.
-    ///
-    /// ```
-    /// # use std::sync::Arc;
-    /// # use tidalite::{Options, storage::MemoryStorage};
-    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
-    /// use tidalite_sql::arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
-    ///
-    /// let mut sql = tidalite_sql::Connection::new(&db)?;
-    /// sql.execute("CREATE TABLE turbines (id TEXT PRIMARY KEY, rated DOUBLE)")?;
-    /// let ids: ArrayRef = Arc::new(StringArray::from(vec!["R1", "R2"]));
-    /// let rated: ArrayRef = Arc::new(Float64Array::from(vec![2.5, 3.0]));
-    /// let rows = RecordBatch::try_from_iter([("id", ids), ("rated", rated)])?;
-    /// assert_eq!(sql.insert("turbines", [rows])?, 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ErrorKind::Plan`] for an unknown table or column; as for INSERT. Nothing is inserted then.
-    pub fn insert(
-        &mut self,
-        table: &str,
-        batches: impl IntoIterator<Item = RecordBatch>,
-    ) -> Result<u64> {
-        self.cancel.begin();
-        let batches = batches.into_iter().map(Ok);
-        self.in_transaction(|own, txn| own.insert_batches(table, &[], |_| Ok(batches), txn))
-    }
-
-    /// Inserts batches. If `columns` are given, they are the columns of the batches in order; otherwise these have names.
-    fn insert_batches<B: Iterator<Item = Result<RecordBatch>>>(
-        &mut self,
-        name: &str,
-        columns: &[String],
-        batches: impl FnOnce(&SchemaRef) -> Result<B>,
-        txn: &mut Transaction,
-    ) -> Result<u64> {
-        let Some(target) = self.target(name, txn)? else {
-            let problem = format!("there is no table {name}");
-            return Err(Error::new(ErrorKind::Plan, problem));
-        };
-        let batches = batches(&target.schema())?;
-        let clause = Clause::none();
-        self.insert_into(name, &target, (columns, clause), (batches, false), txn)
-    }
-
-    /// The table with this name, to insert into.
-    fn target(&self, name: &str, txn: &mut Transaction) -> Result<Option<Arc<dyn TableProvider>>> {
-        let state = txn.definitions()?;
-        let tables = Tables {
-            changed: Some((name.into(), Purpose::Insert)),
-            ..self.tables_of(&state)
-        };
-        let running = tables.slot.run(state);
-        let table = tables.table(name);
-        drop(running);
-        table
-    }
-
-    /// Inserts batches into a table, or a single row.
-    fn insert_into(
-        &self,
-        name: &str,
-        table: &Arc<dyn TableProvider>,
-        (columns, clause): (&[String], Clause),
-        (batches, is_row): (impl Iterator<Item = Result<RecordBatch>>, bool),
-        txn: &mut Transaction,
-    ) -> Result<u64> {
-        let mut aligned = Aligned::new(table, name, columns);
-        let batches = batches.map(|batch| {
-            self.cancel.check()?;
-            aligned.align(&batch?)
-        });
-        if let Some(table) = table.downcast_ref::<SeriesTable>() {
-            if !clause.is_none() {
-                return Err(conflict_of_series());
-            }
-            let mut insert = SeriesInsert::new(&table.layout);
-            let mut inserted = 0;
-            for batch in batches {
-                let batch = batch?;
-                inserted += txn.change(|txn| insert.insert(txn, &batch))?;
-            }
-            return Ok(inserted);
-        }
-        if let Some(table) = table.downcast_ref::<RelationTable>() {
-            let clause = clause.plan(name, &table.source.relation, self.planner.session())?;
-            let insert = |txn: &mut WriteTxn| {
-                let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
-                batches.map(insert).sum()
-            };
-            return match is_row && !matches!(clause.action, Action::Replace) {
-                true => txn.change_row(insert),
-                false => txn.change_atomically(insert),
-            };
-        }
-        Err(Error::new(
-            ErrorKind::Plan,
-            format!("{name} cannot be changed with SQL"),
-        ))
-    }
-
     /// Runs the input of a change.
-    fn rows_of(
+    pub(crate) fn rows_of(
         &self,
         input: &LogicalPlan,
         (names, slot): (&Arc<Names>, &Slot),
@@ -815,7 +347,7 @@ impl Connection {
     }
 
     /// The tables of a state, in a slot that is still empty.
-    fn tables_of(&self, state: &AnyRead) -> Tables {
+    pub(crate) fn tables_of(&self, state: &AnyRead) -> Tables {
         Tables {
             names: self.names_of(state),
             slot: Slot::default(),

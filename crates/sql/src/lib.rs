@@ -13,11 +13,14 @@
 //! write                             statements that change the database
 //! direct, plans                     statements without a plan; plans that are kept
 //! rows, connection                  results; running statements
+//! changes, control                  statements of a connection that are not queries
 //! ```
 
 mod aggregate;
 mod catalog;
+mod changes;
 mod connection;
+mod control;
 mod definition;
 mod direct;
 mod error;

@@ -7,6 +7,7 @@ use crate::direct::insert::InsertValues;
 use crate::direct::lookup::Lookup;
 use crate::error::Result;
 use crate::metric::table::SeriesTable;
+use crate::relational::table::RelationTable;
 use crate::slot::Slot;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
@@ -130,6 +131,20 @@ impl Plans {
         }
         self.0.insert(sql.to_owned(), kept);
     }
+}
+
+/// Whether a plan reads only tables of this database whose state is in the slot of the plan: it can be bound to parameters
+/// again. Attached files have slots of their own, and files of rows may change.
+pub(crate) fn can_be_bound_again(plan: &LogicalPlan) -> Result<bool> {
+    let mut can = true;
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            let provider = source_as_provider(&scan.source)?;
+            can &= provider.is::<SeriesTable>() || provider.is::<RelationTable>();
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(can)
 }
 
 /// Whether a plan gives the right result in every later snapshot with the same series: it reads nothing but series, and

@@ -1,5 +1,8 @@
 //! Types of Arrow for times and columns of series.
 
+use crate::error::Result;
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use tidalite::{ColumnType, Unit};
@@ -82,6 +85,18 @@ pub(crate) fn common_type(one: &DataType, other: &DataType) -> DataType {
         (Binary, _) | (_, Binary) => Binary,
         _ => DataType::Utf8,
     }
+}
+
+/// Casts an array; a value that does not fit is an error.
+pub(crate) fn cast(array: &ArrayRef, ty: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == ty {
+        return Ok(ArrayRef::clone(array));
+    }
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(array, ty, &strict)?)
 }
 
 /// Conversion between the times of a series, in steps of its unit, and the times of a table.

@@ -8,6 +8,16 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use std::ops::Bound;
 use tidalite::relation::{Cell, ColumnType, KeyBounds, Schema};
 
+impl Default for Allowed {
+    fn default() -> Self {
+        Self {
+            values: None,
+            low: Bound::Unbounded,
+            high: Bound::Unbounded,
+        }
+    }
+}
+
 /// Maximum number of ranges of a scan: the product of the lists of values of the columns.
 const RANGES_MAX: usize = 4096;
 
@@ -214,37 +224,19 @@ fn compare(allowed: &mut Option<Allowed>, kind: ColumnType, op: Operator, value:
     if kind == ColumnType::Guid && op != Operator::Eq {
         return;
     }
-    let known = allowed.get_or_insert(Allowed {
-        values: None,
-        low: Bound::Unbounded,
-        high: Bound::Unbounded,
-    });
+    // Of two bounds the last one is used; the rows are compared with both.
     match op {
         Operator::Eq => among(allowed, vec![value]),
-        // Of two bounds the last one is used; the rows are compared with both.
-        Operator::Gt => known.low = excluded(value),
-        Operator::GtEq => known.low = Bound::Included(value),
-        Operator::Lt => known.high = excluded(value),
-        Operator::LtEq => known.high = Bound::Included(value),
-        _ => {
-            if known.values.is_none()
-                && matches!(
-                    (&known.low, &known.high),
-                    (Bound::Unbounded, Bound::Unbounded)
-                )
-            {
-                *allowed = None;
-            }
-        }
+        Operator::Gt => allowed.get_or_insert_default().low = excluded(value),
+        Operator::GtEq => allowed.get_or_insert_default().low = Bound::Included(value),
+        Operator::Lt => allowed.get_or_insert_default().high = excluded(value),
+        Operator::LtEq => allowed.get_or_insert_default().high = Bound::Included(value),
+        _ => {}
     }
 }
 
 fn among(allowed: &mut Option<Allowed>, values: Vec<Cell>) {
-    let known = allowed.get_or_insert(Allowed {
-        values: None,
-        low: Bound::Unbounded,
-        high: Bound::Unbounded,
-    });
+    let known = allowed.get_or_insert_default();
     match &known.values {
         Some(list) if list.len() <= values.len() => {}
         _ => {

@@ -2,8 +2,8 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::types::{data_type, guid};
+use crate::types::cast;
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type,
     Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
@@ -19,12 +19,8 @@ pub(crate) struct Rows {
 impl Rows {
     /// Converts the arrays; a value that does not fit is an error.
     pub(crate) fn new(columns: &[Column], arrays: &[ArrayRef]) -> Result<Self> {
-        let strict = CastOptions {
-            safe: false,
-            ..CastOptions::default()
-        };
         let convert = |(column, array): (&Column, &ArrayRef)| {
-            let array = cast_with_options(array, &data_type(column.kind), &strict)?;
+            let array = cast(array, &data_type(column.kind))?;
             Ok((column.clone(), array))
         };
         let columns = columns.iter().zip(arrays).map(convert);

@@ -1,7 +1,7 @@
 //! Batches from elsewhere with the columns of a table.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::write::words::cast;
+use crate::types::cast;
 use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;

@@ -21,15 +21,18 @@ use tidalite::relation::{Cell, Column, Schema};
 /// The name of the row that could not be inserted.
 const EXCLUDED: &str = "excluded";
 
-/// A row that cannot be inserted because of its key.
+/// A row that cannot be inserted because of its key; the statement fails by default.
+#[derive(Default)]
 pub(crate) struct OnConflict {
     /// The columns of the key that the clause is for; `None` for all keys.
     pub(crate) target: Option<Vec<String>>,
     pub(crate) action: Action,
 }
 
+#[derive(Default)]
 pub(crate) enum Action {
     /// The statement fails.
+    #[default]
     Fail,
     /// The row is left out.
     Nothing,
@@ -39,15 +42,16 @@ pub(crate) enum Action {
     Update(Box<DoUpdate>),
 }
 
-/// The clause as it is written.
-#[derive(Clone)]
+/// The clause as it is written; none by default.
+#[derive(Clone, Default)]
 pub(crate) struct Clause {
     target: Option<Vec<String>>,
     action: Written,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 enum Written {
+    #[default]
     Fail,
     Nothing,
     Replace,
@@ -55,14 +59,6 @@ enum Written {
 }
 
 impl Clause {
-    /// No clause.
-    pub(crate) fn none() -> Self {
-        Self {
-            target: None,
-            action: Written::Fail,
-        }
-    }
-
     /// Takes the clause out of a statement, which the planner does not know.
     pub(crate) fn take(insert: &mut ast::Insert) -> Result<Self> {
         let not_supported = |text: &dyn std::fmt::Display| {
@@ -71,7 +67,7 @@ impl Clause {
                 format!("not supported: {text}"),
             ))
         };
-        let mut clause = Self::none();
+        let mut clause = Self::default();
         if std::mem::take(&mut insert.replace_into) {
             clause.action = Written::Replace;
         }

@@ -5,8 +5,8 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::layout::{Layout, Source, TIME};
-use crate::types::{Clock, column_type};
-use crate::write::words::{cast, value, words};
+use crate::types::{Clock, cast, column_type};
+use crate::write::words::{value, words};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Int32Type};

@@ -2,25 +2,12 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::types::guid;
-use crate::types::column_type;
+use crate::types::{cast, column_type};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int64Array, UInt64Array,
 };
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow::datatypes::{Decimal128Type, Float32Type, Float64Type, Int64Type, UInt64Type};
 use tidalite::{Column, ColumnType, Value};
-
-/// Casts an array; a value that does not fit is an error.
-pub(crate) fn cast(array: &ArrayRef, ty: &DataType) -> Result<ArrayRef> {
-    if array.data_type() == ty {
-        return Ok(ArrayRef::clone(array));
-    }
-    let strict = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
-    Ok(cast_with_options(array, ty, &strict)?)
-}
 
 /// The words of a column that is not of texts.
 pub(crate) fn words(column: &Column, array: &ArrayRef) -> Result<Vec<u64>> {

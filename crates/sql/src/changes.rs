@@ -1,0 +1,337 @@
+//! Statements that change the database: rows, tables, files.
+
+use crate::catalog::providers::Tables;
+use crate::connection::Connection;
+use crate::direct::change::RowChange;
+use crate::direct::insert::InsertValues;
+use crate::error::{Error, ErrorKind, Result};
+use crate::files::format::FileOptions;
+use crate::files::write::FileSink;
+use crate::metric::layout::Layout;
+use crate::metric::table::SeriesTable;
+use crate::relational::table::{KEY, Purpose, RelationTable};
+use crate::rows::runtime;
+use crate::write;
+use crate::write::align::Aligned;
+use crate::write::conflict::{Action, Clause, OnConflict};
+use crate::write::define::Definition;
+use crate::write::relation::Update;
+use crate::write::series::SeriesInsert;
+use crate::write::transaction::Transaction;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{DmlStatement, LogicalPlan, LogicalPlanBuilder, WriteOp, col};
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast;
+use std::path::Path;
+use std::sync::Arc;
+use tidalite::WriteTxn;
+
+fn conflict_of_series() -> Error {
+    let problem = "not supported: ON CONFLICT for series; each keeps or replaces rows of one time by its merge policy";
+    Error::new(ErrorKind::Syntax, problem)
+}
+
+fn unchangeable(table: impl std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Plan,
+        format!("{table} cannot be changed with SQL"),
+    )
+}
+
+impl Connection {
+    /// Changes the row with a primary key; returns `None`, having changed nothing, if the statement is about another table
+    /// or other columns.
+    pub(crate) fn change_row(
+        &mut self,
+        change: &Arc<RowChange>,
+        parameters: &[ScalarValue],
+    ) -> Result<Option<u64>> {
+        let change = Arc::clone(change);
+        self.in_transaction(|own, txn| {
+            let target = own.target(&change.table, txn)?;
+            let relation = target
+                .as_ref()
+                .and_then(|target| target.downcast_ref::<RelationTable>());
+            match relation {
+                Some(table) if change.fits(&table.source.relation) => {
+                    txn.change_row(|txn| change.run(txn, parameters)).map(Some)
+                }
+                _ => Ok(None),
+            }
+        })
+    }
+
+    /// Inserts rows of constants and parameters; returns `None`, having changed nothing, if the columns do not fit the
+    /// table: the planner then tells the problem and its place.
+    pub(crate) fn insert_values(
+        &mut self,
+        insert: &Arc<InsertValues>,
+        parameters: &[ScalarValue],
+    ) -> Result<Option<u64>> {
+        let insert = Arc::clone(insert);
+        self.in_transaction(|own, txn| {
+            let Some(target) = own.target(&insert.table, txn)? else {
+                return Ok(None);
+            };
+            let schema = target.schema();
+            if !insert.fits(&schema) {
+                return Ok(None);
+            }
+            let batch = insert.batch(&schema, parameters)?;
+            let clause = insert.clause.clone();
+            let is_row = batch.num_rows() == 1;
+            let batches = std::iter::once(Ok(batch));
+            own.insert_into(
+                &insert.table,
+                &target,
+                (&[], clause),
+                (batches, is_row),
+                txn,
+            )
+            .map(Some)
+        })
+    }
+
+    /// Runs INSERT, UPDATE or DELETE; returns the number of rows.
+    pub(crate) fn change(
+        &mut self,
+        mut statement: Parsed,
+        parameters: &[ScalarValue],
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        let state = match write::reads_rows(&statement) {
+            true => txn.state()?,
+            false => txn.definitions()?,
+        };
+        let changed = write::changed_table(&statement)?;
+        let clause = write::take_conflict(&mut statement)?;
+        let assigned = write::assigned_columns(&statement)?;
+        let tables = Tables {
+            changed,
+            ..self.tables_of(&state)
+        };
+        let running = tables.slot.run(state);
+        self.planner.begin(&tables);
+        let mut plan = runtime()?.block_on(self.planner.change(statement))?;
+        if !parameters.is_empty() {
+            let input = plan.input.as_ref().clone();
+            plan.input = Arc::new(input.with_param_values(parameters.to_vec())?);
+        }
+        let table = source_as_provider(&plan.target)?;
+        let rows =
+            |input: &LogicalPlan| self.rows_of(input, (&tables.names, &tables.slot), running);
+        if let WriteOp::Insert(InsertOp::Append) = plan.op {
+            let name = plan.table_name.to_string();
+            let (clause, rows) = (clause.unwrap_or_default(), rows(&plan.input)?);
+            return self.insert_into(&name, &table, (&[], clause), (rows, false), txn);
+        }
+        if let Some(table) = table.downcast_ref::<SeriesTable>() {
+            return self.delete_from_series(&table.layout, &plan, txn);
+        }
+        let Some(table) = table.downcast_ref::<RelationTable>() else {
+            return Err(unchangeable(&plan.table_name));
+        };
+        let name = &table.source.name;
+        match plan.op {
+            WriteOp::Delete => {
+                let keys = LogicalPlanBuilder::from(plan.input.as_ref().clone());
+                let keys = keys.project([col(KEY)])?.build()?;
+                let rows = rows(&keys)?;
+                txn.change_atomically(|txn| {
+                    let delete = |batch| write::relation::delete(txn, name, &batch?);
+                    rows.map(delete).sum()
+                })
+            }
+            WriteOp::Update => {
+                let mut rows = rows(&plan.input)?;
+                let mut update = Update::new(name, &table.source.relation, &assigned);
+                txn.change_atomically(|txn| {
+                    rows.try_for_each(|batch| update.update(txn, &batch?))?;
+                    update.finish(txn)
+                })
+            }
+            _ => Err(Error::new(
+                ErrorKind::Syntax,
+                format!("not supported: {}", plan.op),
+            )),
+        }
+    }
+
+    /// Runs DELETE on series.
+    fn delete_from_series(
+        &self,
+        layout: &Layout,
+        plan: &DmlStatement,
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        if !matches!(plan.op, WriteOp::Delete) {
+            let problem = format!(
+                "rows of series are not updated: INSERT replaces the row of a time, unless the series keeps several; {} is a table of series",
+                plan.table_name
+            );
+            return Err(Error::new(ErrorKind::Syntax, problem));
+        }
+        let session = self.planner.session();
+        let input = session.optimize(&plan.input)?;
+        match write::delete::wanted(layout, &input, session)? {
+            None => Ok(0),
+            Some(wanted) => txn.change(|txn| write::delete::rows(txn, layout, &wanted)),
+        }
+    }
+
+    /// Runs CREATE, ALTER or DROP; returns the number of rows of CREATE TABLE ... AS.
+    pub(crate) fn define(
+        &mut self,
+        statement: ast::Statement,
+        txn: &mut Transaction,
+    ) -> Result<Option<u64>> {
+        self.planner.files().expect_not_defined(&statement)?;
+        let state = txn.state()?;
+        let tables = self.tables_of(&state);
+        let running = tables.slot.run(state);
+        self.planner.begin(&tables);
+        let plan = Definition::plan(statement, &tables, &self.planner);
+        let plan = runtime()?.block_on(plan)?;
+        let Definition::Create {
+            name,
+            rows: Some(rows),
+            ..
+        } = &plan
+        else {
+            drop(running);
+            txn.define_atomically(|txn| plan.apply(txn))?;
+            return Ok(None);
+        };
+        let rows = self.rows_of(rows, (&tables.names, &tables.slot), running)?;
+        let clause = OnConflict::default();
+        let inserted = txn.define_atomically(|txn| {
+            plan.apply(txn)?;
+            let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
+            rows.map(insert).sum()
+        })?;
+        Ok(Some(inserted))
+    }
+
+    /// Writes the rows of a query to a file; returns their number.
+    pub(crate) fn copy_to(
+        &mut self,
+        query: Parsed,
+        file: &str,
+        options: &[ast::CopyOption],
+    ) -> Result<u64> {
+        let options = FileOptions::of_copy(file, options)?;
+        let state = self.session.state(&self.database)?;
+        let rows = self.read("", query, state, &[])?;
+        let mut sink = FileSink::create(Path::new(file), &rows.schema(), &options)?;
+        for batch in rows {
+            sink.write(&batch?)?;
+        }
+        sink.finish()
+    }
+
+    /// Inserts batches into a table. Their columns are found by name and converted to the types of the table; a column of
+    /// the table that they lack is null, or has its default. This is the fastest way to load rows, and one transaction.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tidalite::{Options, storage::MemoryStorage};
+    /// # let db = Options::new().open_storage(Arc::new(MemoryStorage::new()))?;
+    /// use tidalite_sql::arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+    ///
+    /// let mut sql = tidalite_sql::Connection::new(&db)?;
+    /// sql.execute("CREATE TABLE turbines (id TEXT PRIMARY KEY, rated DOUBLE)")?;
+    /// let ids: ArrayRef = Arc::new(StringArray::from(vec!["R1", "R2"]));
+    /// let rated: ArrayRef = Arc::new(Float64Array::from(vec![2.5, 3.0]));
+    /// let rows = RecordBatch::try_from_iter([("id", ids), ("rated", rated)])?;
+    /// assert_eq!(sql.insert("turbines", [rows])?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Plan`] for an unknown table or column; as for INSERT. Nothing is inserted then.
+    pub fn insert(
+        &mut self,
+        table: &str,
+        batches: impl IntoIterator<Item = RecordBatch>,
+    ) -> Result<u64> {
+        self.cancel.begin();
+        let batches = batches.into_iter().map(Ok);
+        self.in_transaction(|own, txn| own.insert_batches(table, &[], |_| Ok(batches), txn))
+    }
+
+    /// Inserts batches. If `columns` are given, they are the columns of the batches in order; otherwise these have names.
+    pub(crate) fn insert_batches<B: Iterator<Item = Result<RecordBatch>>>(
+        &mut self,
+        name: &str,
+        columns: &[String],
+        batches: impl FnOnce(&SchemaRef) -> Result<B>,
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        let Some(target) = self.target(name, txn)? else {
+            let problem = format!("there is no table {name}");
+            return Err(Error::new(ErrorKind::Plan, problem));
+        };
+        let batches = batches(&target.schema())?;
+        let clause = Clause::default();
+        self.insert_into(name, &target, (columns, clause), (batches, false), txn)
+    }
+
+    /// The table with this name, to insert into.
+    fn target(&self, name: &str, txn: &mut Transaction) -> Result<Option<Arc<dyn TableProvider>>> {
+        let state = txn.definitions()?;
+        let tables = Tables {
+            changed: Some((name.into(), Purpose::Insert)),
+            ..self.tables_of(&state)
+        };
+        let running = tables.slot.run(state);
+        let table = tables.table(name);
+        drop(running);
+        table
+    }
+
+    /// Inserts batches into a table, or a single row.
+    fn insert_into(
+        &self,
+        name: &str,
+        table: &Arc<dyn TableProvider>,
+        (columns, clause): (&[String], Clause),
+        (batches, is_row): (impl Iterator<Item = Result<RecordBatch>>, bool),
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        let mut aligned = Aligned::new(table, name, columns);
+        let batches = batches.map(|batch| {
+            self.cancel.check()?;
+            aligned.align(&batch?)
+        });
+        if let Some(table) = table.downcast_ref::<SeriesTable>() {
+            if !clause.is_none() {
+                return Err(conflict_of_series());
+            }
+            let mut insert = SeriesInsert::new(&table.layout);
+            let mut inserted = 0;
+            for batch in batches {
+                let batch = batch?;
+                inserted += txn.change(|txn| insert.insert(txn, &batch))?;
+            }
+            return Ok(inserted);
+        }
+        if let Some(table) = table.downcast_ref::<RelationTable>() {
+            let name = &table.source.name;
+            let clause = clause.plan(name, &table.source.relation, self.planner.session())?;
+            let insert = |txn: &mut WriteTxn| {
+                let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
+                batches.map(insert).sum()
+            };
+            return match is_row && !matches!(clause.action, Action::Replace) {
+                true => txn.change_row(insert),
+                false => txn.change_atomically(insert),
+            };
+        }
+        Err(unchangeable(name))
+    }
+}
