@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use tidalite::{Database, Steps};
 use tidalite_sql::arrow::util::pretty::pretty_format_batches;
-use tidalite_sql::{Connection, ErrorKind, Result};
+use tidalite_sql::{Connection, ErrorKind, Result, ScalarValue};
 
 /// A folder for one test, removed at its end.
 struct Folder(PathBuf);
@@ -245,4 +245,20 @@ fn attached_files_are_not_changed() {
         "no file is attached as nothing"
     );
     assert_eq!(error(&mut sql, "ATTACH other AS b").0, ErrorKind::Syntax);
+}
+
+#[test]
+fn a_statement_with_parameters_reads_an_attached_file_again() {
+    let folder = Folder::new("parameters");
+    let db = folder.database("own.tdl", 1.0);
+    drop(folder.database("other.tdl", 2.0));
+    let mut sql = Connection::new(&db).unwrap();
+    folder.attach(&mut sql, "other.tdl", "other").unwrap();
+    let query = "SELECT value FROM other.power WHERE value > $1";
+    for (low, rows) in [(1.0, 1), (2.0, 0), (1.5, 1)] {
+        let found = sql.query_with(query, &[ScalarValue::from(low)]).unwrap();
+        let found: Vec<_> = found.collect::<Result<_>>().unwrap();
+        let found: usize = found.iter().map(|batch| batch.num_rows()).sum();
+        assert_eq!(found, rows, "{low}");
+    }
 }
