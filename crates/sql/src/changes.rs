@@ -29,7 +29,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use std::path::Path;
 use std::sync::Arc;
-use tidalite::WriteTxn;
+use tidalite::{Database, WriteTxn};
 
 fn conflict_of_series() -> Error {
     let problem = "not supported: ON CONFLICT for series; each keeps or replaces rows of one time by its merge policy";
@@ -225,6 +225,13 @@ impl Connection {
         options: &[ast::CopyOption],
     ) -> Result<u64> {
         let options = FileOptions::of_copy(file, options)?;
+        let own = self.planner.files().databases().chain([&self.database]);
+        let path = Path::new(file).canonicalize().ok();
+        let is_own = |own: &Database| own.path().is_some() && own.path() == path.as_deref();
+        if own.into_iter().any(is_own) {
+            let problem = format!("{file} is a database that is open; COPY would replace it");
+            return Err(Error::new(ErrorKind::File, problem));
+        }
         let state = self.session.state(&self.database)?;
         let rows = self.read("", query, state, &[])?;
         let mut sink = FileSink::create(Path::new(file), &rows.schema(), &options)?;

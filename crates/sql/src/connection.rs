@@ -1,6 +1,6 @@
 //! A connection: runs statements on a database.
 
-use crate::catalog::names::Names;
+use crate::catalog::names::{Names, NewestNames};
 use crate::catalog::providers::{Attached, Tables};
 use crate::catalog::{series, system};
 use crate::definition;
@@ -16,20 +16,20 @@ use crate::rows::{CancelHandle, Rows, runtime};
 use crate::session::Planner;
 use crate::slot::{Running, Slot};
 use crate::statement::Statement;
+use crate::write;
 use crate::write::transaction::Transaction;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as Parsed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tidalite::{AnyRead, Database, Durability};
 
 /// Runs statements on a database.
 pub struct Connection {
     pub(crate) database: Database,
     pub(crate) planner: Planner,
-    /// The tables of the newest list of series that a statement has seen.
-    names: Mutex<Option<Arc<Names>>>,
+    names: NewestNames,
     pub(crate) plans: Plans,
     pub(crate) session: Session,
     pub(crate) durability: Durability,
@@ -124,7 +124,7 @@ impl Connection {
         Ok(Self {
             database: database.clone(),
             planner: Planner::new(database, options)?,
-            names: Mutex::default(),
+            names: NewestNames::default(),
             plans: Plans::default(),
             session: Session::Auto,
             durability: options.durability,
@@ -184,7 +184,7 @@ impl Connection {
         self.cancel.begin();
         if self.plans.reads(sql) {
             let state = self.session.state(&self.database)?;
-            let names = self.names_of(&state);
+            let names = self.names.of(&state);
             match self.plans.find(sql, &names)? {
                 Some(Kept::Lookup(_, lookup)) => {
                     return Ok(Rows::ready(lookup.run(&state, parameters)?));
@@ -219,6 +219,9 @@ impl Connection {
                 self.read("", statement, state, parameters)
             }
             Statement::Change(statement) => {
+                if let Some(table) = write::changed_name(&statement) {
+                    self.planner.files().expect_own(table)?;
+                }
                 if let Some(insert) = InsertValues::of(&statement) {
                     let insert = Arc::new(insert);
                     if let Some(inserted) = self.insert_values(&insert, parameters)? {
@@ -336,20 +339,10 @@ impl Connection {
         Rows::of(plan, running, &self.cancel)
     }
 
-    /// The names of the tables in a snapshot.
-    fn names_of(&self, snapshot: &AnyRead) -> Arc<Names> {
-        let version = snapshot.catalog_version();
-        let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.as_ref().filter(|names| names.are_of(&version)) {
-            Some(names) => Arc::clone(names),
-            None => Arc::clone(known.insert(Arc::new(Names::new(version)))),
-        }
-    }
-
     /// The tables of a state, in a slot that is still empty.
     pub(crate) fn tables_of(&self, state: &AnyRead) -> Tables {
         Tables {
-            names: self.names_of(state),
+            names: self.names.of(state),
             slot: Slot::default(),
             reader: self.planner.reader().cloned(),
             changed: None,

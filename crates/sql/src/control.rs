@@ -67,6 +67,7 @@ impl Connection {
                 options,
             }) => {
                 let options = FileOptions::of_copy(&file, &options)?;
+                self.planner.files().expect_own(&table)?;
                 let table = full_name(&table)?;
                 let columns: Vec<String> = columns.into_iter().map(|c| c.value).collect();
                 self.in_transaction(|own, txn| {

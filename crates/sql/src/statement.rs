@@ -80,7 +80,9 @@ impl Statement {
             Some(Token::Word(word)) if word.keyword == Keyword::COPY => parse_copy(sql)?,
             _ => parse_one(sql)?,
         };
-        joins::prepare(&mut parsed);
+        if tokens.iter().any(|token| joins::is_named(&token.token)) {
+            joins::prepare(&mut parsed);
+        }
         let statement = Self::of(parsed, version.clone())?;
         if version.is_some() && !matches!(statement, Self::Read(..) | Self::Begin { .. }) {
             return Err(syntax("AS OF belongs to SELECT, or to BEGIN READ ONLY"));

@@ -50,6 +50,22 @@ pub(crate) fn constant_nanos(value: &ScalarValue) -> Option<i128> {
     Some(i128::from((*time)?) * i128::from(nanos_of(unit)))
 }
 
+/// Nanoseconds of a constant interval without months; `None` for null and for other values.
+pub(crate) fn interval_nanos(value: &ScalarValue) -> Option<i128> {
+    const NANOS_PER_DAY: i128 = 86_400_000_000_000;
+    const NANOS_PER_MILLI: i128 = 1_000_000;
+    match value {
+        ScalarValue::IntervalMonthDayNano(Some(interval)) if interval.months == 0 => {
+            Some(i128::from(interval.days) * NANOS_PER_DAY + i128::from(interval.nanoseconds))
+        }
+        ScalarValue::IntervalDayTime(Some(interval)) => Some(
+            i128::from(interval.days) * NANOS_PER_DAY
+                + i128::from(interval.milliseconds) * NANOS_PER_MILLI,
+        ),
+        _ => None,
+    }
+}
+
 /// The type in which a column of a series is read.
 pub(crate) fn column_type(ty: ColumnType) -> DataType {
     match ty {

@@ -262,3 +262,49 @@ fn a_statement_with_parameters_reads_an_attached_file_again() {
         assert_eq!(found, rows, "{low}");
     }
 }
+
+#[test]
+fn no_statement_changes_an_own_table_with_the_name_of_an_attached_one() {
+    let folder = Folder::new("shadow");
+    let db = folder.database("own.tdl", 1.0);
+    drop(folder.database("other.tdl", 2.0));
+    let mut sql = Connection::new(&db).unwrap();
+    sql.query("CREATE TABLE other.turbines (id TEXT PRIMARY KEY, site TEXT)")
+        .unwrap();
+    sql.query("INSERT INTO other.turbines VALUES ('R1', 'own')")
+        .unwrap();
+    folder.attach(&mut sql, "other.tdl", "other").unwrap();
+    for change in [
+        "INSERT INTO other.turbines VALUES ('R2', 'x')",
+        "INSERT INTO other.turbines SELECT 'R2', 'x'",
+        "UPDATE other.turbines SET site = 'x' WHERE id = 'R1'",
+        "UPDATE other.turbines SET site = site || 'x'",
+        "DELETE FROM other.turbines WHERE id = 'R1'",
+        "DELETE FROM other.turbines",
+        "COPY other.turbines FROM 'none.csv'",
+    ] {
+        let error = sql.query(change).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Plan, "{change}: {error}");
+        assert!(error.to_string().contains("attached"), "{change}: {error}");
+    }
+    assert_eq!(value(&mut sql, "SELECT site FROM other.turbines"), "hb");
+    sql.query("DETACH other").unwrap();
+    assert_eq!(value(&mut sql, "SELECT site FROM other.turbines"), "own");
+}
+
+#[test]
+fn copy_does_not_replace_an_open_database() {
+    let folder = Folder::new("copy");
+    let db = folder.database("own.tdl", 1.0);
+    drop(folder.database("other.tdl", 2.0));
+    let mut sql = Connection::new(&db).unwrap();
+    folder.attach(&mut sql, "other.tdl", "other").unwrap();
+    for file in ["own.tdl", "other.tdl"] {
+        let path = folder.0.join(file);
+        let copy = format!("COPY power TO '{}' (FORMAT csv)", path.display());
+        let error = sql.query(&copy).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::File, "{error}");
+    }
+    assert_eq!(value(&mut sql, "SELECT count(*) FROM other.power"), "1");
+    assert!(db.check().unwrap().problems.is_empty());
+}

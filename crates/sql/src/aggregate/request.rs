@@ -3,7 +3,7 @@
 use crate::metric::layout::{Layout, Role};
 use crate::metric::scan::SeriesScan;
 use crate::metric::trace::Trace;
-use crate::types::{column_type, constant_nanos, nanos_of};
+use crate::types::{column_type, constant_nanos, interval_nanos, nanos_of};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::ScalarFunctionExpr;
@@ -176,18 +176,7 @@ impl Reader<'_> {
         if self.role(time, depth)? != Role::Time {
             return None;
         }
-        let width_ns = match self.literal(width, depth)? {
-            ScalarValue::IntervalMonthDayNano(Some(width)) if width.months == 0 => {
-                i64::from(width.days)
-                    .checked_mul(86_400_000_000_000)?
-                    .checked_add(width.nanoseconds)?
-            }
-            ScalarValue::IntervalDayTime(Some(width)) => {
-                let millis = i64::from(width.days) * 86_400_000 + i64::from(width.milliseconds);
-                millis.checked_mul(1_000_000)?
-            }
-            _ => return None,
-        };
+        let width_ns = i64::try_from(interval_nanos(self.literal(width, depth)?)?).ok()?;
         let origin_ns = match origin {
             None => 0,
             Some(origin) => {

@@ -1,11 +1,11 @@
 //! Other database files, attached under a name for reading.
 
-use crate::catalog::names::Names;
+use crate::catalog::names::{Names, NewestNames};
 use crate::error::{Error, ErrorKind, Result};
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tidalite::{AnyRead, Database, Options};
 
 /// The catalog of the database itself.
@@ -25,8 +25,7 @@ pub(crate) struct Files(BTreeMap<String, File>);
 #[derive(Clone)]
 pub(crate) struct File {
     pub(crate) database: Database,
-    /// The tables of the newest list of series that a statement has seen.
-    names: Arc<Mutex<Option<Arc<Names>>>>,
+    names: Arc<NewestNames>,
 }
 
 impl Files {
@@ -73,6 +72,11 @@ impl Files {
         self.0.get(name)
     }
 
+    /// The attached databases.
+    pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
+        self.0.values().map(|file| &file.database)
+    }
+
     /// Fails if a statement would create or change a table in an attached file.
     pub(crate) fn expect_not_defined(&self, statement: &ast::Statement) -> Result<()> {
         let names: Vec<&ObjectName> = match statement {
@@ -87,27 +91,28 @@ impl Files {
                 .collect(),
             _ => Vec::new(),
         };
-        for name in names {
-            if let [first, _, ..] = &name.0[..]
-                && let Some(first) = first.as_ident()
-                && self.0.contains_key(&first.value)
+        names.into_iter().try_for_each(|name| self.expect_own(name))
+    }
+
+    /// Fails if a table is in an attached file.
+    pub(crate) fn expect_own(&self, table: &ObjectName) -> Result<()> {
+        match &table.0[..] {
+            [first, _, ..]
+                if first
+                    .as_ident()
+                    .is_some_and(|first| self.0.contains_key(&first.value)) =>
             {
-                return Err(read_only(name));
+                Err(read_only(table))
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
 impl File {
     /// The names of the tables in a snapshot of the file.
     pub(crate) fn names_of(&self, snapshot: &AnyRead) -> Arc<Names> {
-        let version = snapshot.catalog_version();
-        let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.as_ref().filter(|names| names.are_of(&version)) {
-            Some(names) => Arc::clone(names),
-            None => Arc::clone(known.insert(Arc::new(Names::new(version)))),
-        }
+        self.names.of(snapshot)
     }
 }
 

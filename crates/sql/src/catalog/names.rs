@@ -17,6 +17,22 @@ pub(crate) struct Names {
     layouts: Mutex<HashMap<String, Option<Arc<Layout>>>>,
 }
 
+/// The tables of the newest list of series that was asked for.
+#[derive(Default)]
+pub(crate) struct NewestNames(Mutex<Option<Arc<Names>>>);
+
+impl NewestNames {
+    /// The names of the tables in a snapshot.
+    pub(crate) fn of(&self, snapshot: &AnyRead) -> Arc<Names> {
+        let version = snapshot.catalog_version();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.as_ref().filter(|names| names.version == version) {
+            Some(names) => Arc::clone(names),
+            None => Arc::clone(known.insert(Arc::new(Names::new(version)))),
+        }
+    }
+}
+
 /// The meaning of a name.
 pub(crate) enum Named {
     Metric(String),
@@ -24,17 +40,12 @@ pub(crate) enum Named {
 }
 
 impl Names {
-    pub(crate) fn new(version: CatalogVersion) -> Self {
+    fn new(version: CatalogVersion) -> Self {
         Self {
             version,
             metrics: OnceLock::new(),
             layouts: Mutex::default(),
         }
-    }
-
-    /// Whether these are the tables of this version of the list.
-    pub(crate) fn are_of(&self, version: &CatalogVersion) -> bool {
-        self.version == *version
     }
 
     /// All metrics, ascending.

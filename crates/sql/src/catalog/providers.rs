@@ -241,7 +241,7 @@ impl SchemaProvider for Schema {
         if let Some(table) = self.find(name)? {
             return Ok(Some(table));
         }
-        match &self.catalog.tables.reader {
+        match &self.catalog.tables()?.reader {
             Some(session) if self.prefix.is_empty() => listing::table(name, session).await,
             _ => Ok(None),
         }

@@ -52,7 +52,9 @@ impl FileSink {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let created = File::create(&part).and_then(|file| Ok((file.try_clone()?, file)));
+        // Removes a file that was left by a process that ended. If it is a symbolic link, the link itself is removed.
+        drop(std::fs::remove_file(&part));
+        let created = File::create_new(&part).and_then(|file| Ok((file.try_clone()?, file)));
         let (out, file) = created.map_err(|error| file_error(&part, error))?;
         let part = Part { path: part, file };
         Self::new(path, Some(part), Box::new(out), schema, options)

@@ -1,5 +1,6 @@
 //! Distances in time, as arguments give them: intervals for timestamps, numbers for times that are integers.
 
+use crate::types::interval_nanos;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, IntervalUnit, Schema};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
@@ -10,9 +11,6 @@ use datafusion::logical_expr::planner::RelationPlannerContext;
 use datafusion::physical_expr::create_physical_expr;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
-
-const NANOS_PER_DAY: i128 = 86_400_000_000_000;
-const NANOS_PER_MILLI: i128 = 1_000_000;
 
 /// The distance that a constant argument gives: nanoseconds, or a number if the times are integers.
 pub(super) fn distance(
@@ -58,20 +56,10 @@ fn number(value: &ScalarValue) -> Option<i128> {
 }
 
 fn nanos(value: &ScalarValue) -> Result<Option<i128>> {
-    let value = match value {
-        ScalarValue::Utf8(_) | ScalarValue::Utf8View(_) | ScalarValue::LargeUtf8(_) => {
-            value.cast_to(&DataType::Interval(IntervalUnit::MonthDayNano))?
-        }
-        other => other.clone(),
-    };
     Ok(match value {
-        ScalarValue::IntervalMonthDayNano(Some(interval)) if interval.months == 0 => {
-            Some(i128::from(interval.days) * NANOS_PER_DAY + i128::from(interval.nanoseconds))
+        ScalarValue::Utf8(_) | ScalarValue::Utf8View(_) | ScalarValue::LargeUtf8(_) => {
+            interval_nanos(&value.cast_to(&DataType::Interval(IntervalUnit::MonthDayNano))?)
         }
-        ScalarValue::IntervalDayTime(Some(interval)) => Some(
-            i128::from(interval.days) * NANOS_PER_DAY
-                + i128::from(interval.milliseconds) * NANOS_PER_MILLI,
-        ),
-        _ => None,
+        other => interval_nanos(other),
     })
 }

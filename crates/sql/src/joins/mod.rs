@@ -34,4 +34,4 @@ mod tests;
 pub(crate) use planner::TimeJoinPlanner;
 pub(crate) use pushdown::PushBelowTimeJoin;
 pub(crate) use relation::JoinRelations;
-pub(crate) use syntax::prepare;
+pub(crate) use syntax::{is_named, prepare};

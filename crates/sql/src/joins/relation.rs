@@ -127,7 +127,8 @@ fn called(
                 if !matches!(expr, Expr::AggregateFunction(_)) {
                     return plan_err!("{name}: {expr} is not an aggregate");
                 }
-                aggregates.push(expr.alias(column));
+                // The right side, so that a left column may have the same name.
+                aggregates.push(expr.alias_qualified(Some(SIDES[1]), column));
             }
             Rule::Window(Window { from, to }, aggregates)
         }
@@ -135,12 +136,13 @@ fn called(
     let keys: BTreeSet<&String> = by.iter().collect();
     let pairs = by.iter().map(|column| pair(column)).collect();
     let columns = left.schema().fields().len();
+    let is_asof = matches!(rule, Rule::AsOf(_));
     let plan = TimeJoin::plan((left, right), pairs, times, rule)?;
     // The columns of the result, without the right columns that equal left ones.
     let mut taken = BTreeSet::new();
     let mut exprs = Vec::new();
     for (at, (table, field)) in plan.schema().iter().enumerate() {
-        if at >= columns && table.is_some() && keys.contains(field.name()) {
+        if at >= columns && is_asof && keys.contains(field.name()) {
             continue;
         }
         let mut name = field.name().clone();

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 use std::ops::ControlFlow;
 
 /// A table function of this module.
@@ -37,6 +38,12 @@ impl Function {
             Self::Window => "window_join",
         }
     }
+}
+
+/// Whether a token is a name of this module: only statements with one are rewritten.
+pub(crate) fn is_named(token: &Token) -> bool {
+    let names = ["ASOF", Function::AsOf.name(), Function::Window.name()];
+    matches!(token, Token::Word(word) if names.iter().any(|name| word.value.eq_ignore_ascii_case(name)))
 }
 
 /// Rewrites a statement.

@@ -41,32 +41,42 @@ pub(crate) fn reads_rows(statement: &Statement) -> bool {
     visit_relations(&insert.source, relation).is_break()
 }
 
-/// The table that a statement changes, and how; `None` if it is not named simply, which the planner refuses.
-pub(crate) fn changed_table(statement: &Statement) -> Result<Option<(Arc<str>, Purpose)>> {
+/// The table that a statement changes; `None` if it is not named simply, which the planner refuses.
+pub(crate) fn changed_name(statement: &Statement) -> Option<&ast::ObjectName> {
     let Statement::Statement(statement) = statement else {
-        return Ok(None);
+        return None;
     };
     let table = match &**statement {
-        ast::Statement::Insert(insert) => {
-            let ast::TableObject::TableName(name) = &insert.table else {
-                return Ok(None);
-            };
-            return Ok(Some((full_name(name)?.into(), Purpose::Insert)));
-        }
-        ast::Statement::Update(update) => Some(&update.table),
+        ast::Statement::Insert(insert) => match &insert.table {
+            ast::TableObject::TableName(name) => return Some(name),
+            _ => return None,
+        },
+        ast::Statement::Update(update) => &update.table,
         ast::Statement::Delete(delete) => {
             let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) =
                 &delete.from;
-            tables.first()
+            tables.first()?
         }
-        _ => None,
+        _ => return None,
     };
-    match table.map(|table| &table.relation) {
-        Some(ast::TableFactor::Table { name, .. }) => {
-            Ok(Some((full_name(name)?.into(), Purpose::Change)))
-        }
-        _ => Ok(None),
+    match &table.relation {
+        ast::TableFactor::Table { name, .. } => Some(name),
+        _ => None,
     }
+}
+
+/// The table that a statement changes, and how.
+pub(crate) fn changed_table(statement: &Statement) -> Result<Option<(Arc<str>, Purpose)>> {
+    let Some(name) = changed_name(statement) else {
+        return Ok(None);
+    };
+    let is_insert = matches!(statement, Statement::Statement(statement)
+        if matches!(**statement, ast::Statement::Insert(_)));
+    let purpose = match is_insert {
+        true => Purpose::Insert,
+        false => Purpose::Change,
+    };
+    Ok(Some((full_name(name)?.into(), purpose)))
 }
 
 /// Takes ON CONFLICT out of an INSERT.

@@ -18,6 +18,12 @@ pub struct Database {
 }
 
 impl Database {
+    /// The path of the file with symbolic links resolved; `None` for a storage of another kind, such as memory.
+    #[must_use]
+    pub fn path(&self) -> Option<&std::path::Path> {
+        self.pager.path()
+    }
+
     /// The identity of the file: random bytes assigned at creation and kept for ever. A byte-for-byte copy
     /// ([`image`](Self::image)) has the same identity; a file made by [`copy`](Self::copy) or
     /// [`Restore`](crate::maintenance::Restore) has a new one. [`Inspection::uuid`](crate::monitor::Inspection::uuid)
