@@ -49,7 +49,9 @@ pub(crate) fn schema(
     let mut statements = String::new();
     let (mut tables, mut names, mut types, mut nullable) = (vec![], vec![], vec![], vec![]);
     for table in selected {
-        if let Some(definition) = connection.definition(&table.name)? {
+        if table.kind == TableKind::Table
+            && let Some(definition) = connection.definition(&table.name)?
+        {
             statements += &definition;
             statements.push('\n');
             continue;

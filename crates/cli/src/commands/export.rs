@@ -210,13 +210,13 @@ impl Export<'_> {
             let columns = shown_columns(&info.schema, self.args.flags).into_iter();
             columns.map(|column| &info.schema.columns[column])
         });
-        let types: Vec<(&str, ColumnType)> = types
-            .map(|column| (column.name.as_str(), column.ty))
+        let types: Vec<(&str, Kind)> = types
+            .map(|column| (column.name.as_str(), Kind::Values(column.ty)))
             .collect();
         let values = names.iter().map(|name| {
             let own = types.iter().filter(|(of, _)| of == name);
-            let ty = own.map(|(_, ty)| *ty).reduce(common);
-            Head::new(name, Kind::Values(ty.unwrap_or(ColumnType::F64)))
+            let kind = own.map(|(_, kind)| *kind).reduce(common);
+            Head::new(name, kind.unwrap_or(Kind::Values(ColumnType::F64)))
         });
         let tags = self.tags(infos, &names);
         let heads = [
@@ -282,7 +282,7 @@ impl Export<'_> {
     /// series that has several.
     fn wide(&self, infos: &[Arc<SeriesInfo>], out: &mut dyn Write) -> Outcome<u64> {
         let (mut groups, mut tags) = (BTreeMap::new(), Vec::new());
-        let mut values: Vec<(String, &str, ColumnType)> = Vec::new();
+        let mut values: Vec<(String, &str, Kind)> = Vec::new();
         for info in infos {
             let Some(name) = &info.name else {
                 return Err(Failure::usage(format!("{} has no name", info.label()))
@@ -294,11 +294,11 @@ impl Export<'_> {
                 }
             }
             for (column, value) in wide_columns(info) {
-                let ty = info.schema.columns[column].ty;
+                let kind = Kind::Values(info.schema.columns[column].ty);
                 match values.iter_mut().find(|(known, ..)| *known == value) {
-                    None => values.push((value, name.metric(), ty)),
+                    None => values.push((value, name.metric(), kind)),
                     Some((_, metric, known)) if *metric == name.metric() => {
-                        *known = common(*known, ty)
+                        *known = common(*known, kind)
                     }
                     // Two metrics have output columns of the same name, for example the metric `a.b` with one column,
                     // and the metric `a` with a column `b` among several columns. One output column cannot show the
@@ -312,7 +312,7 @@ impl Export<'_> {
         }
         let heads = values.iter();
         let heads: Vec<Head> = heads
-            .map(|(value, _, ty)| Head::new(value, Kind::Values(*ty)))
+            .map(|(value, _, kind)| Head::new(value, *kind))
             .collect();
         let values: Vec<String> = values.into_iter().map(|(value, ..)| value).collect();
         if let Some(name) = ["time".to_owned()]
@@ -453,6 +453,7 @@ fn two_columns(name: &str) -> Failure {
 /// The format that a file's name tells, such as `log.json` or `log.jsonl.gz`.
 fn named_format(path: &std::path::Path) -> ExportFormat {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
     let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
     let ends = |name: &str, ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     if ends(plain, &[".json", ".jsonl", ".ndjson"]) {

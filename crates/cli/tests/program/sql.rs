@@ -252,7 +252,10 @@ fn another_process_reads_while_one_writes() {
     input.write_all(b"COMMIT;\n").unwrap();
     drop(input);
     assert!(child.wait().unwrap().success());
-    assert!(waiting.wait().unwrap().success());
+    let waited = waiting.wait_with_output().unwrap();
+    let notes = String::from_utf8_lossy(&waited.stderr);
+    assert!(waited.status.success(), "{notes}");
+    assert!(notes.contains("waiting: process"), "{notes}");
     let tables = sql(
         &folder,
         &[

@@ -26,6 +26,7 @@ mod writer;
 
 use crate::settings::{Mode, Settings};
 pub use file::FileBytes;
+use tidalite_sql::FileFormat;
 use tidalite_sql::arrow::datatypes::SchemaRef;
 pub(crate) use writer::Format;
 
@@ -35,9 +36,6 @@ pub(crate) fn format(
     width: Option<u16>,
     schema: &SchemaRef,
 ) -> Box<dyn Format> {
-    if let Some(format) = settings.mode.file_format() {
-        return Box::new(FileBytes::new(format, schema));
-    }
     let (headers, null) = (settings.headers, settings.null().to_owned());
     match settings.mode {
         Mode::Box if plan::is_plan(schema) => Box::new(plan::Plan),
@@ -46,6 +44,8 @@ pub(crate) fn format(
         Mode::Json => Box::new(json::Json::array()),
         Mode::JsonLines => Box::new(json::Json::lines()),
         Mode::Markdown => Box::new(markdown::Markdown::new(schema, headers, null)),
-        Mode::Line | Mode::Parquet | Mode::Arrow => Box::new(line::Line::new(schema, null)),
+        Mode::Line => Box::new(line::Line::new(schema, null)),
+        Mode::Parquet => Box::new(FileBytes::new(FileFormat::Parquet, schema)),
+        Mode::Arrow => Box::new(FileBytes::new(FileFormat::Arrow, schema)),
     }
 }

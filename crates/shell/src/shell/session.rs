@@ -43,6 +43,8 @@ pub struct Shell<'a> {
     /// The mode of the last result at the destination of results, if it has one: a file of Parquet or Arrow is a single
     /// result.
     written: Option<Mode>,
+    /// The mode of the last result on standard output, while results go to a file.
+    printed: Option<Mode>,
     /// The file of the database, which results must not overwrite.
     database: Option<PathBuf>,
     /// Colour errors.
@@ -62,6 +64,7 @@ impl<'a> Shell<'a> {
             interrupt: Interrupt::default(),
             file: None,
             written: None,
+            printed: None,
             database: None,
             colors: false,
             interactive: false,
@@ -205,6 +208,17 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
+    /// Fails if the mode writes files that have no place for text.
+    fn expect_text(&self) -> Result<(), Failure> {
+        let mode = self.settings.mode;
+        match mode.file_format() {
+            None => Ok(()),
+            Some(_) => Err(Failure::Command(format!(
+                "the mode {mode} cannot show statements: choose another with `.mode`"
+            ))),
+        }
+    }
+
     /// Runs one statement of SQL and prints its result.
     fn query(&mut self, sql: &str) -> Result<(), Failure> {
         let start = Instant::now();
@@ -288,6 +302,9 @@ impl<'a> Shell<'a> {
             Err(error) => return self.print(Err(error)),
         };
         if !found.statements.is_empty() {
+            if let Err(failure) = self.expect_text() {
+                return Err(self.fail_file(failure));
+            }
             let printed = match &mut self.file {
                 Some(file) => file
                     .write_all(found.statements.as_bytes())
@@ -321,7 +338,11 @@ impl<'a> Shell<'a> {
 
     /// Sets the file of results; `None` prints them.
     fn output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
-        self.written = None;
+        // Standard output continues where it was.
+        if self.file.take().is_none() {
+            self.printed = self.written;
+        }
+        self.written = if path.is_none() { self.printed } else { None };
         self.file = match path {
             None => None,
             Some(path)

@@ -22,8 +22,8 @@ pub(crate) enum Outcome {
     Slow,
 }
 
-/// Prints medians in milliseconds. All engines must have found the same as the reference: DuckDB, or our typed tables
-/// without peers.
+/// Prints medians in milliseconds. All engines that ended in time must have found the same as the reference: DuckDB, or
+/// our typed tables without peers.
 ///
 /// # Errors
 /// A query failed, or two engines found different rows.

@@ -25,6 +25,9 @@ const BATCH_ROWS: usize = 8192;
 /// Digits of a decimal: an `i64` has up to 19.
 const DECIMAL_DIGITS: u8 = 19;
 
+/// Digits of decimals of several scales: one with a smaller scale gets up to 18 more.
+const DECIMALS_DIGITS: u8 = 38;
+
 /// A writer of rows.
 pub(super) struct Arrays<'w> {
     out: &'w mut dyn Write,
@@ -123,6 +126,7 @@ impl Builder {
                 let ty = DataType::Timestamp(unit, Some("UTC".into()));
                 return Self::Time(Int64Builder::new(), ty);
             }
+            Kind::Decimals(scale) => return Self::decimals(DECIMALS_DIGITS, scale),
             Kind::Values(ty) => ty,
         };
         match ty {
@@ -131,13 +135,15 @@ impl Builder {
             ColumnType::U64 => Self::U64(UInt64Builder::new()),
             ColumnType::F32 => Self::F32(Float32Builder::new()),
             ColumnType::F64 => Self::F64(Float64Builder::new()),
-            ColumnType::Decimal(scale) => {
-                let ty = DataType::Decimal128(DECIMAL_DIGITS, scale.cast_signed());
-                Self::Decimal(Decimal128Builder::new().with_data_type(ty), scale)
-            }
+            ColumnType::Decimal(scale) => Self::decimals(DECIMAL_DIGITS, scale),
             ColumnType::Bytes => Self::Bytes(BinaryBuilder::new()),
             _ => Self::Text(StringBuilder::new()),
         }
+    }
+
+    fn decimals(digits: u8, scale: u8) -> Self {
+        let ty = DataType::Decimal128(digits, scale.cast_signed());
+        Self::Decimal(Decimal128Builder::new().with_data_type(ty), scale)
     }
 
     /// Appends a cell; one that does not fit the type of the column becomes null.

@@ -16,6 +16,8 @@ pub(super) enum Kind {
     Names,
     Time,
     Values(ColumnType),
+    /// Decimals of several scales, with this one: more digits than an `i64` has.
+    Decimals(u8),
 }
 
 impl Head {
@@ -27,16 +29,23 @@ impl Head {
     }
 }
 
-/// The type that holds the values of two columns: numbers of different types become doubles, anything else texts.
-pub(super) fn common(one: ColumnType, other: ColumnType) -> ColumnType {
-    let is_number = |ty: ColumnType| !ty.is_text();
-    match (one, other) {
-        (one, other) if one == other => one,
-        (ColumnType::Decimal(one), ColumnType::Decimal(other)) => {
-            ColumnType::Decimal(one.max(other))
-        }
-        (one, other) if is_number(one) && is_number(other) => ColumnType::F64,
-        _ => ColumnType::String,
+/// The values of two columns as one: decimals keep all digits, numbers and truth values of other types become doubles,
+/// anything else texts.
+pub(super) fn common(one: Kind, other: Kind) -> Kind {
+    let scale = |kind: Kind| match kind {
+        Kind::Values(ColumnType::Decimal(scale)) | Kind::Decimals(scale) => Some(scale),
+        _ => None,
+    };
+    let is_number = |kind: Kind| match kind {
+        Kind::Values(ty) => !ty.is_text(),
+        Kind::Decimals(_) => true,
+        Kind::Names | Kind::Time => false,
+    };
+    match (scale(one), scale(other)) {
+        _ if one == other => one,
+        (Some(one), Some(other)) => Kind::Decimals(one.max(other)),
+        _ if is_number(one) && is_number(other) => Kind::Values(ColumnType::F64),
+        _ => Kind::Values(ColumnType::String),
     }
 }
 
@@ -57,14 +66,19 @@ mod tests {
     fn columns_of_two_types_have_a_common_one() {
         use ColumnType::{Bool, Decimal, F64, Guid, I64, String, U64};
         for (one, other, both) in [
-            (I64, I64, I64),
-            (I64, U64, F64),
-            (Bool, F64, F64),
-            (Decimal(2), Decimal(4), Decimal(4)),
-            (Guid, I64, String),
+            (I64, I64, Kind::Values(I64)),
+            (I64, U64, Kind::Values(F64)),
+            (Bool, F64, Kind::Values(F64)),
+            (Decimal(2), Decimal(4), Kind::Decimals(4)),
+            (Decimal(2), Decimal(2), Kind::Values(Decimal(2))),
+            (Decimal(2), I64, Kind::Values(F64)),
+            (Guid, I64, Kind::Values(String)),
         ] {
-            assert_eq!(common(one, other), both, "{one:?} {other:?}");
+            let found = common(Kind::Values(one), Kind::Values(other));
+            assert_eq!(found, both, "{one:?} {other:?}");
         }
+        let three = common(Kind::Decimals(4), Kind::Values(Decimal(9)));
+        assert_eq!(three, Kind::Decimals(9));
         let units = [Unit::Seconds, Unit::Millis];
         assert_eq!(finest(units.into_iter()), Unit::Millis);
         assert_eq!(finest([Unit::Ticks].into_iter()), Unit::Nanos);

@@ -19,7 +19,7 @@ impl<'w> Rows<'w> {
     /// A writer of CSV or JSON lines.
     pub(super) fn text(out: &'w mut dyn Write, format: Format, heads: Vec<Head>) -> Self {
         let columns = heads.into_iter().map(|head| match head.kind {
-            Kind::Values(_) => Column::number(head.name),
+            Kind::Values(_) | Kind::Decimals(_) => Column::number(head.name),
             Kind::Names | Kind::Time => Column::text(head.name),
         });
         Self::Text(Sheet::new(out, format, Palette::PLAIN, columns.collect()))
