@@ -185,11 +185,13 @@ impl Connection {
         if self.plans.reads(sql) {
             let state = self.session.state(&self.database)?;
             let names = self.names.of(&state);
-            match self.plans.find(sql, &names)? {
+            match self.plans.find(sql, &names, &state)? {
                 Some(Kept::Lookup(_, lookup)) => {
-                    return Ok(Rows::ready(lookup.run(&state, parameters)?));
+                    if let Some(found) = lookup.run(&state, parameters)? {
+                        return Ok(Rows::ready(found));
+                    }
                 }
-                Some(Kept::Physical(plan)) => {
+                Some(Kept::Physical(plan, _)) => {
                     // If a step fails, the slot of the plan is emptied with `running`.
                     let running = plan.slot.run(state);
                     return Rows::of(plan, running, &self.cancel);
@@ -280,14 +282,15 @@ impl Connection {
         let planner = &self.planner;
         let logical = runtime()?.block_on(planner.logical(statement))?;
         let optimized = planner.optimize(&logical)?;
-        if let Some(lookup) = Lookup::of(&optimized) {
+        if let Some(lookup) = Lookup::of(&optimized)
+            && let Some(found) = lookup.run(&state, parameters)?
+        {
             drop(running);
-            let lookup = Arc::new(lookup);
             if !sql.is_empty() {
-                let kept = Kept::Lookup(tables.names, Arc::clone(&lookup));
+                let kept = Kept::Lookup(tables.names, Arc::new(lookup));
                 self.plans.keep(sql, kept);
             }
-            return Ok(Rows::ready(lookup.run(&state, parameters)?));
+            return Ok(Rows::ready(found));
         }
         let (names, slot) = (tables.names, tables.slot);
         if !parameters.is_empty() {
@@ -304,8 +307,12 @@ impl Connection {
         }
         let physical = runtime()?.block_on(planner.nodes(&optimized))?;
         let plan = Plan::new(physical, planner.context(), (names, slot));
-        if plans::can_be_kept(&logical)? && !sql.is_empty() {
-            self.plans.keep(sql, Kept::Physical(plan.clone()));
+        if !sql.is_empty()
+            && plans::can_be_kept(&logical)?
+            && let Some(relations) = plans::relations(&optimized, &plan.physical)?
+        {
+            self.plans
+                .keep(sql, Kept::Physical(plan.clone(), relations));
         }
         Rows::of(plan, running, &self.cancel)
     }

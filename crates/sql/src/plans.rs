@@ -1,5 +1,5 @@
 //! Plans of statements that a connection has run before: the same text is not planned again as long as the list of
-//! series stays the same.
+//! series and the schemas of relations stay the same.
 
 use crate::catalog::names::Names;
 use crate::direct::change::RowChange;
@@ -7,6 +7,7 @@ use crate::direct::insert::InsertValues;
 use crate::direct::lookup::Lookup;
 use crate::error::Result;
 use crate::metric::table::SeriesTable;
+use crate::relational::scan::RelationScan;
 use crate::relational::table::RelationTable;
 use crate::slot::Slot;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -17,9 +18,13 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tidalite::AnyRead;
 
 /// Maximum number of plans that are kept.
 const PLANS_MAX: usize = 64;
+
+/// Number of rows by which a relation may grow or shrink without a new plan, however small it was.
+const ROWS_OF_NOTE: u64 = 1000;
 
 /// A plan, ready to run.
 #[derive(Clone)]
@@ -38,11 +43,14 @@ pub(crate) struct Unbound {
     pub(crate) logical: LogicalPlan,
 }
 
+/// The names of the relations that a plan reads, with their numbers of rows when the plan was made.
+pub(crate) type Relations = Arc<[(Arc<str>, u64)]>;
+
 /// A statement that need not be parsed and planned again.
 #[derive(Clone)]
 pub(crate) enum Kept {
-    /// A plan without parameters.
-    Physical(Plan),
+    /// A plan without parameters, and the relations that it reads.
+    Physical(Plan, Relations),
     /// The plan of a statement with parameters, before these have values.
     Logical(Arc<Unbound>),
     Lookup(Arc<Names>, Arc<Lookup>),
@@ -84,7 +92,7 @@ impl Plans {
     pub(crate) fn reads(&self, sql: &str) -> bool {
         matches!(
             self.0.get(sql),
-            Some(Kept::Physical(_) | Kept::Logical(..) | Kept::Lookup(..))
+            Some(Kept::Physical(..) | Kept::Logical(..) | Kept::Lookup(..))
         )
     }
 
@@ -105,13 +113,22 @@ impl Plans {
     }
 
     /// The statement that is kept for these tables; `None` if it must be planned, or is running.
-    pub(crate) fn find(&self, sql: &str, names: &Arc<Names>) -> Result<Option<Kept>> {
+    pub(crate) fn find(
+        &self,
+        sql: &str,
+        names: &Arc<Names>,
+        state: &AnyRead,
+    ) -> Result<Option<Kept>> {
         let Some(kept) = self.0.get(sql) else {
             return Ok(None);
         };
         Ok(match kept {
-            Kept::Physical(plan) if Arc::ptr_eq(&plan.names, names) && !plan.slot.is_running() => {
-                Some(Kept::Physical(plan.again()?))
+            Kept::Physical(plan, relations)
+                if Arc::ptr_eq(&plan.names, names)
+                    && !plan.slot.is_running()
+                    && have_similar_sizes(relations, state)? =>
+            {
+                Some(Kept::Physical(plan.again()?, Arc::clone(relations)))
             }
             Kept::Logical(plan) if Arc::ptr_eq(&plan.names, names) && !plan.slot.is_running() => {
                 Some(kept.clone())
@@ -147,15 +164,60 @@ pub(crate) fn can_be_bound_again(plan: &LogicalPlan) -> Result<bool> {
     Ok(can)
 }
 
-/// Whether a plan gives the right result in every later snapshot with the same series: it reads nothing but series, and
-/// depends on nothing else, such as the present time.
+/// Whether relations have about as many rows as when a plan was made, which has chosen the order of joins and the number
+/// of threads by them.
+fn have_similar_sizes(relations: &Relations, state: &AnyRead) -> Result<bool> {
+    for (name, planned) in relations.iter() {
+        let Some(relation) = state.relation(name)? else {
+            return Ok(false);
+        };
+        let (least, most) = (
+            relation.count().min(*planned),
+            relation.count().max(*planned),
+        );
+        if most > 2 * least + ROWS_OF_NOTE {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The relations that a plan reads; `None` if it answers a part of the statement from their numbers of rows, which change.
+pub(crate) fn relations(
+    optimized: &LogicalPlan,
+    physical: &Arc<dyn ExecutionPlan>,
+) -> Result<Option<Relations>> {
+    let mut wanted = 0;
+    optimized.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            wanted += usize::from(source_as_provider(&scan.source)?.is::<RelationTable>());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let mut found: Vec<(Arc<str>, u64)> = Vec::new();
+    let mut scans = 0;
+    physical.apply(|node| {
+        if let Some(scan) = node.downcast_ref::<RelationScan>() {
+            scans += 1;
+            let name = scan.table();
+            if !found.iter().any(|(known, _)| known == name) {
+                found.push((Arc::clone(name), scan.rows_of_table()?));
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok((scans == wanted).then(|| found.into()))
+}
+
+/// Whether a plan gives the right result in every later snapshot with the same series and schemas: it reads only series and
+/// relations, and depends on nothing else, such as the present time.
 pub(crate) fn can_be_kept(plan: &LogicalPlan) -> Result<bool> {
     let mut can = true;
     plan.apply_with_subqueries(|node| {
         match node {
             LogicalPlan::TableScan(scan) => {
                 let provider = source_as_provider(&scan.source)?;
-                can &= provider.is::<SeriesTable>();
+                can &= provider.is::<SeriesTable>() || provider.is::<RelationTable>();
             }
             LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_) => {
                 can = false

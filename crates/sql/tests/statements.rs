@@ -7,7 +7,8 @@ use tidalite::storage::MemoryStorage;
 use tidalite::{Database, Options, Steps};
 use tidalite_sql::arrow::array::AsArray;
 use tidalite_sql::arrow::datatypes::Int64Type;
-use tidalite_sql::{Connection, ConnectionOptions, ErrorKind};
+use tidalite_sql::arrow::util::pretty::pretty_format_batches;
+use tidalite_sql::{Connection, ConnectionOptions, ErrorKind, ScalarValue};
 
 fn database(rows: i64) -> Database {
     let db = Options::new()
@@ -222,4 +223,137 @@ fn explain_analyze_counts_the_work_of_the_trees() {
     // Ten rows of the last vector.
     let last = work("SELECT time FROM load ORDER BY time DESC LIMIT 10");
     assert!(last.contains("vectors_decoded=1"), "{last}");
+}
+
+/// The rows of a result as text, in order.
+fn text(connection: &mut Connection, sql: &str) -> String {
+    let rows = connection.query(sql).unwrap();
+    let batches: Vec<_> = rows.collect::<Result<_, _>>().unwrap();
+    pretty_format_batches(&batches).unwrap().to_string()
+}
+
+#[test]
+fn kept_plans_of_tables_follow_their_changes() {
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut kept = Connection::new(&db).unwrap();
+    kept.execute("CREATE TABLE site (id BIGINT PRIMARY KEY, name TEXT)")
+        .unwrap();
+    kept.execute("CREATE TABLE unit (id BIGINT PRIMARY KEY, site BIGINT, rated DOUBLE)")
+        .unwrap();
+    kept.execute("CREATE INDEX unit_site ON unit (site, rated)")
+        .unwrap();
+    let queries = [
+        "SELECT count(*) FROM unit",
+        "SELECT count(*), max(rated) FROM unit",
+        "SELECT (SELECT count(*) FROM unit) AS units, count(*) AS sites FROM site WHERE name > 'a'",
+        "SELECT id FROM unit WHERE site = 2 ORDER BY id",
+        "SELECT id FROM unit WHERE site = 2 AND rated > 3 ORDER BY id LIMIT 5",
+        "SELECT s.name, count(u.id) FROM site s LEFT JOIN unit u ON u.site = s.id GROUP BY s.name ORDER BY 1",
+        "SELECT u.id FROM unit u JOIN site s ON u.site = s.id WHERE s.name = 'b' AND u.rated < 4 ORDER BY u.id",
+        "SELECT id FROM site WHERE id IN (SELECT site FROM unit) ORDER BY id",
+        "SELECT id, rated FROM unit ORDER BY id LIMIT 3",
+        "SELECT count(*) FROM (SELECT id FROM unit LIMIT 2)",
+    ];
+    let mut compare = |step: &str| {
+        let mut planned = Connection::new(&db).unwrap();
+        for sql in queries {
+            // The second run is the plan of the first one.
+            for _ in 0..2 {
+                assert_eq!(
+                    text(&mut kept, sql),
+                    text(&mut planned, sql),
+                    "{step}: {sql}"
+                );
+            }
+        }
+    };
+    compare("empty tables");
+    let mut other = Connection::new(&db).unwrap();
+    let mut run = |sql: &str| other.execute(sql).unwrap();
+    run("INSERT INTO site VALUES (1, 'a'), (2, 'b'), (3, 'c')");
+    compare("rows of one table");
+    run("INSERT INTO unit SELECT value, value % 5, value / 100.0 FROM generate_series(1, 500)");
+    compare("some rows");
+    run("INSERT INTO unit SELECT value, value % 5, value / 100.0 FROM generate_series(501, 90000)");
+    compare("many rows");
+    run("DELETE FROM unit WHERE id > 40");
+    compare("few rows");
+    run("DROP INDEX unit_site");
+    compare("no index");
+    run("ALTER TABLE unit DROP COLUMN rated");
+    run("ALTER TABLE unit ADD COLUMN rated DOUBLE DEFAULT 3.5");
+    compare("another column");
+    run("DROP TABLE unit");
+    run("CREATE TABLE unit (id TEXT PRIMARY KEY, rated DECIMAL(9, 2), site BIGINT)");
+    run("INSERT INTO unit VALUES ('x', 3.25, 2), ('y', 9, 3)");
+    compare("another table");
+}
+
+#[test]
+fn rows_are_looked_up_by_the_first_columns_of_a_key() {
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut sql = Connection::new(&db).unwrap();
+    sql.execute("CREATE TABLE unit (site TEXT, number INT, kind TEXT, PRIMARY KEY (site, number))")
+        .unwrap();
+    sql.execute("CREATE INDEX unit_kind ON unit (kind, number)")
+        .unwrap();
+    sql.execute(
+        "INSERT INTO unit SELECT 'a' || value % 3, value, CASE value % 7 WHEN 0 THEN NULL ELSE 'k' || value % 7 END
+         FROM generate_series(1, 6000)",
+    )
+    .unwrap();
+    for (condition, parameters, wanted) in [
+        ("site = $1 AND number = $2", &["a1", "4"][..], 1),
+        ("number = $2 AND site = $1", &["a1", "5"], 0),
+        // More rows than a look-up reads.
+        ("site = $1", &["a1"], 2000),
+        ("kind = $1", &["k3"], 857),
+        ("kind = $1 AND number = $2", &["k3", "10"], 1),
+        ("kind = $1", &["k9"], 0),
+        ("number = $1", &["10"], 1),
+        ("kind = $1 AND site = $2", &["k3", "a1"], 286),
+    ] {
+        let values: Vec<ScalarValue> = parameters
+            .iter()
+            .map(|&value| match value.parse::<i32>() {
+                Ok(number) => ScalarValue::from(number),
+                Err(_) => ScalarValue::from(value),
+            })
+            .collect();
+        let query = format!("SELECT number, site, kind FROM unit WHERE {condition}");
+        let mut text = condition.to_owned();
+        for (number, value) in parameters.iter().enumerate() {
+            text = text.replace(&format!("${}", number + 1), &format!("'{value}'"));
+        }
+        let constant = format!("SELECT number, site, kind FROM unit WHERE {text}");
+        for _ in 0..2 {
+            let found = sql.query_with(&query, &values).unwrap();
+            let batches: Vec<_> = found.collect::<Result<_, _>>().unwrap();
+            let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
+            assert_eq!(rows, wanted, "{query} {parameters:?}");
+            for batch in &batches {
+                let schema = batch.schema();
+                let names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
+                assert_eq!(names, ["number", "site", "kind"]);
+            }
+            assert_eq!(
+                sql.execute(&constant).unwrap() as usize,
+                wanted,
+                "{constant}"
+            );
+        }
+    }
+    // A null equals no row.
+    let null = [ScalarValue::Utf8(None)];
+    let none = sql
+        .query_with("SELECT * FROM unit WHERE kind = $1", &null)
+        .unwrap();
+    assert_eq!(
+        none.map(|batch| batch.unwrap().num_rows()).sum::<usize>(),
+        0
+    );
 }

@@ -1,4 +1,5 @@
-//! SELECT columns FROM relation WHERE key = value: the row with a primary key.
+//! SELECT columns FROM relation WHERE key = value: the rows with these values in the first columns of the primary key or of
+//! an index.
 
 use crate::direct::value::{number, parameter};
 use crate::error::Result;
@@ -13,13 +14,20 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use std::sync::Arc;
 use tidalite::AnyRead;
-use tidalite::relation::{Cell, ColumnType};
+use tidalite::relation::{self, Cell, ColumnType, KeyBounds, Relation, RowRef, Rows};
 
-/// The look-up of a row.
+/// Maximum number of rows of a look-up, which returns them in one batch. A plan reads more of them.
+const ROWS_MAX: u64 = 1024;
+
+/// The look-up of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     table: Arc<str>,
-    /// The columns of the primary key, in order.
+    /// The index; `None` is the primary key.
+    index: Option<String>,
+    /// Whether the key is the whole primary key.
+    is_row: bool,
+    /// The first columns of the key, in order.
     key: Vec<(ColumnType, Wanted)>,
     /// The columns of the result.
     columns: Vec<(usize, ColumnType)>,
@@ -62,18 +70,17 @@ impl Lookup {
         let table = provider.downcast_ref::<RelationTable>()?;
         let relation = &table.source.relation;
         let conditions = split_conjunction(&filter.predicate);
-        if relation.primary_key.is_empty()
-            || conditions.len() != relation.primary_key.len()
-            || scan.fetch.is_some()
-        {
+        if scan.fetch.is_some() {
             return None;
         }
-        let mut key = Vec::new();
-        for column in &relation.primary_key {
-            let kind = relation.columns[relation.position(column)?].kind;
-            let mut found = conditions.iter();
-            key.push((kind, found.find_map(|one| wanted(one, column, kind))?));
-        }
+        let indexes = relation.indexes.iter();
+        let indexes = indexes.map(|index| (Some(&index.name), &index.columns));
+        let mut keys = std::iter::once((None, &relation.primary_key)).chain(indexes);
+        let (index, columns, key) = keys.find_map(|(index, columns)| {
+            let key = key_of(relation, columns, &conditions)?;
+            Some((index.cloned(), columns, key))
+        })?;
+        let is_row = index.is_none() && columns.len() == key.len();
         let schema = plan.schema().inner();
         let names = names.unwrap_or_else(|| {
             let fields = schema.fields().iter();
@@ -85,15 +92,21 @@ impl Lookup {
         };
         Some(Self {
             table: Arc::clone(&table.source.name),
+            index,
+            is_row,
             key,
             columns: names.iter().map(column).collect::<Option<_>>()?,
             schema: Arc::new(Schema::clone(schema)),
         })
     }
 
-    /// The row as a batch of one row, or of none.
-    pub(crate) fn run(&self, state: &AnyRead, parameters: &[ScalarValue]) -> Result<RecordBatch> {
-        let empty = || RecordBatch::new_empty(Arc::clone(&self.schema));
+    /// The rows as one batch; `None` if a plan should read them, because they are many.
+    pub(crate) fn run(
+        &self,
+        state: &AnyRead,
+        parameters: &[ScalarValue],
+    ) -> Result<Option<RecordBatch>> {
+        let empty = || Some(RecordBatch::new_empty(Arc::clone(&self.schema)));
         let mut key = Vec::with_capacity(self.key.len());
         for (kind, wanted) in &self.key {
             let cell = match wanted {
@@ -111,26 +124,72 @@ impl Lookup {
         let Some(relation) = state.relation(&self.table)? else {
             return Ok(empty());
         };
-        let key = relation.row_key(&key)?;
-        let columns = relation.with_row(&key, |row| {
-            let columns = self.columns.iter().map(|&(column, kind)| {
-                let mut builder = ColumnBuilder::new(kind);
-                builder.append_cell(row.cell(column)?);
-                Ok(builder)
-            });
-            columns.collect::<tidalite::Result<Vec<_>>>()
-        })?;
-        let Some(mut columns) = columns else {
-            return Ok(empty());
+        let builder = |&(_, kind): &(usize, ColumnType)| ColumnBuilder::new(kind);
+        let mut builders: Vec<ColumnBuilder> = self.columns.iter().map(builder).collect();
+        let mut append = |row: &RowRef<'_>| -> Result<()> {
+            let columns = self.columns.iter().zip(&mut builders);
+            for (&(column, _), builder) in columns {
+                builder.append(row, column)?;
+            }
+            Ok(())
         };
-        let columns = columns.iter_mut().map(ColumnBuilder::finish);
-        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(1));
-        Ok(RecordBatch::try_new_with_options(
+        let mut count = 0;
+        if self.is_row {
+            let key = relation.row_key(&key)?;
+            if let Some(done) = relation.with_row(&key, |row| Ok(append(&row)))? {
+                done?;
+                count = 1;
+            }
+        } else {
+            let Some(mut rows) = self.rows(&relation, KeyBounds::prefix(key))? else {
+                return Ok(None);
+            };
+            while let Some(row) = rows.next()? {
+                append(&row)?;
+                count += 1;
+            }
+        }
+        let columns = builders.iter_mut().map(ColumnBuilder::finish);
+        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(Some(RecordBatch::try_new_with_options(
             Arc::clone(&self.schema),
             columns.collect::<Result<_>>()?,
             &options,
-        )?)
+        )?))
     }
+
+    /// The rows with a beginning of the key; `None` if they are many.
+    fn rows<'r>(&self, relation: &'r Relation<'_>, range: KeyBounds) -> Result<Option<Rows<'r>>> {
+        let found = match &self.index {
+            Some(index) => {
+                let is_few = relation.count_by(index, range.clone())? <= ROWS_MAX;
+                is_few.then(|| relation.rows_by(index, range))
+            }
+            None => {
+                let is_few = relation.count_in(range.clone())? <= ROWS_MAX;
+                is_few.then(|| relation.rows(range))
+            }
+        };
+        Ok(found.transpose()?)
+    }
+}
+
+/// The values of the first columns of a key, if the conditions give them and nothing else.
+fn key_of(
+    relation: &relation::Schema,
+    columns: &[String],
+    conditions: &[&Expr],
+) -> Option<Vec<(ColumnType, Wanted)>> {
+    if conditions.is_empty() || conditions.len() > columns.len() {
+        return None;
+    }
+    let columns = columns[..conditions.len()].iter();
+    let key = columns.map(|column| {
+        let kind = relation.columns[relation.position(column)?].kind;
+        let mut found = conditions.iter();
+        Some((kind, found.find_map(|one| wanted(one, column, kind))?))
+    });
+    key.collect()
 }
 
 /// The value that a condition wants in a column.

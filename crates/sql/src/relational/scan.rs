@@ -108,6 +108,17 @@ impl RelationScan {
         Arc::clone(self.properties.equivalence_properties().schema())
     }
 
+    /// The name of the relation.
+    pub(crate) fn table(&self) -> &Arc<str> {
+        &self.table.name
+    }
+
+    /// Number of rows of the whole relation in the state of the running statement.
+    pub(crate) fn rows_of_table(&self) -> Result<u64> {
+        let snapshot = self.table.slot.snapshot()?;
+        Ok(relation(&snapshot, &self.table.name)?.count())
+    }
+
     /// Reads a partition; `emit` returns false if no more rows are needed.
     fn read(
         &self,
@@ -291,7 +302,11 @@ impl ExecutionPlan for RelationScan {
             let rows = self
                 .limit
                 .map_or(self.rows, |limit| self.rows.min(limit as u64));
-            statistics.num_rows = Precision::Exact(rows as usize);
+            // Only the number of all rows may answer a query.
+            statistics.num_rows = match self.ranges == Ranges::all() && self.limit.is_none() {
+                true => Precision::Exact(rows as usize),
+                false => Precision::Inexact(rows as usize),
+            };
         }
         Ok(Arc::new(statistics))
     }
