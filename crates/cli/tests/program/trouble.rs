@@ -324,7 +324,14 @@ fn a_copy_run_by_nobody(folder: &Folder) {
     std::fs::create_dir_all(&place).unwrap();
     mode(&place, 0o755);
     let program = place.join("program");
-    std::fs::copy(env!("CARGO_BIN_EXE_tidalite"), &program).unwrap();
+    // Another process copies the program. If this one did, a child that another test starts meanwhile could inherit the open
+    // file, and an executable that is open for writing cannot run.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_tidalite"))
+        .arg(&program)
+        .status()
+        .unwrap();
+    assert!(copied.success(), "{copied}");
     mode(&program, 0o755);
     std::fs::copy(folder.path("plant.tdl"), place.join("plant.tdl")).unwrap();
     std::fs::copy(folder.path("plant.csv"), place.join("plant.csv")).unwrap();
