@@ -94,14 +94,20 @@ impl Connection {
                 };
                 Ok(None)
             }
-            Statement::Commit => match std::mem::take(&mut self.session) {
-                Session::Writing(txn) => {
-                    txn.commit(self.durability)?;
-                    Ok(None)
+            Statement::Commit => {
+                if let Session::Writing(txn) = &self.session {
+                    // A transaction that has failed stays open, to be rolled back to a savepoint.
+                    txn.expect_usable()?;
                 }
-                Session::Reading(_) => Ok(None),
-                Session::Auto => Err(no_transaction()),
-            },
+                match std::mem::take(&mut self.session) {
+                    Session::Writing(txn) => {
+                        txn.commit(self.durability)?;
+                        Ok(None)
+                    }
+                    Session::Reading(_) => Ok(None),
+                    Session::Auto => Err(no_transaction()),
+                }
+            }
             Statement::Rollback => match std::mem::take(&mut self.session) {
                 Session::Auto => Err(no_transaction()),
                 Session::Reading(_) | Session::Writing(_) => Ok(None),
