@@ -41,6 +41,12 @@ impl<R: PageRead> RelationReader<R> {
 
     /// The schema and its places.
     #[must_use]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// The schema and its places.
+    #[must_use]
     pub fn into_layout(self) -> Arc<Layout> {
         self.layout
     }
