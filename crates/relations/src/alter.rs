@@ -5,14 +5,15 @@
 //! 2. A new field is absent in all stored rows: its absent value is the default at that time. Later rows store the field.
 
 use crate::cell::Cell;
+use crate::conflict::check_key_len;
 use crate::error::{Conflict, Error, Result, unusable};
 use crate::layout::{FIELDS_MAX, Field, Layout, Place, StoredIndex};
-use crate::parts::{ROWS, index_key, part, write_layout};
+use crate::parts::{ROWS, index_key, write_layout};
 use crate::row_ref::RowRef;
 use crate::schema::{COLUMNS_MAX, Column, INDEXES_MAX, Index, check_name};
 use crate::write::RelationWriter;
 use std::sync::Arc;
-use tidalite_kv::KEY_BYTES_MAX;
+use tidalite_kv::part;
 use tidalite_pager::PageWrite;
 
 /// Bytes of index entries that are sorted at a time when an index is built.
@@ -244,13 +245,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
             let is_exempt = !index.unique || index.columns.iter().any(|&at| row[at].is_null());
             let columns = if is_exempt { 0 } else { entry.len() };
             entry.extend_from_slice(cursor.key());
-            if entry.len() > KEY_BYTES_MAX {
-                return Err(Error::Store(tidalite_pager::Error::Limit {
-                    what: "bytes of a key of a relation",
-                    found: entry.len() as u64,
-                    limit: KEY_BYTES_MAX as u64,
-                }));
-            }
+            check_key_len(entry.len())?;
             bytes += entry.len() + size_of::<NewEntry>();
             entries.push((entry, columns));
             there = cursor.next()?;

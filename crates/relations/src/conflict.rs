@@ -60,7 +60,7 @@ impl<R: PageRead> RelationReader<R> {
         let keys = RowKeys::of(layout, key, row);
         let prefixes = keys.prefixes.iter();
         let longest = prefixes.map(Vec::len).max().unwrap_or(0) + keys.row.len();
-        check_limit("bytes of a key of a relation", longest, KEY_BYTES_MAX)?;
+        check_key_len(longest)?;
         check_limit("bytes of a row of a relation", value.len(), ROW_BYTES_MAX)?;
         Ok(NewRow { keys, value })
     }
@@ -118,6 +118,11 @@ impl<R: PageRead> RelationReader<R> {
         let key = cursor.key().strip_prefix(prefix);
         Ok(key.map(|key| RowKey(key.to_vec())))
     }
+}
+
+/// Checks the length of a key of the rows, or of an index.
+pub(crate) fn check_key_len(found: usize) -> Result<()> {
+    check_limit("bytes of a key of a relation", found, KEY_BYTES_MAX)
 }
 
 fn check_limit(what: &'static str, found: usize, limit: usize) -> Result<()> {

@@ -7,11 +7,11 @@
 
 use crate::cell::Cell;
 use crate::layout::Layout;
-use crate::parts::{ROWS, SCHEMA, change, part, read_layout};
+use crate::parts::{ROWS, SCHEMA, read_layout};
 use crate::row_ref::{RowKey, RowRef};
 use crate::write::RelationWriter;
 use std::sync::Arc;
-use tidalite_kv::Tree;
+use tidalite_kv::{Tree, change_part, part};
 use tidalite_pager::{PageWrite, Result};
 
 /// The key of a row at which to go on.
@@ -54,7 +54,7 @@ pub fn recover_relation<W: PageWrite>(
     walk(root, w, &mut |root, w, from| {
         let (refused, next) = refused_from(root, &*w, &layout, from)?;
         done.removed += refused.len() as u64;
-        change(root, w, &ROWS, &mut |w, table| {
+        change_part(root, w, &ROWS, &mut |w, table| {
             refused
                 .iter()
                 .try_for_each(|key| table.remove(w, key).map(drop))
@@ -187,7 +187,7 @@ fn set_sequence<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
     let missing = next.saturating_sub(rows.sequence());
     drop(cursor);
     if missing > 0 {
-        change(root, w, &ROWS, &mut |_, table| {
+        change_part(root, w, &ROWS, &mut |_, table| {
             Ok(table.take_sequence(missing))
         })?;
     }

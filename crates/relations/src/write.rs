@@ -9,12 +9,12 @@ use crate::cell::Cell;
 use crate::conflict::{NewRow, RowKeys};
 use crate::error::{Conflict, Error, Result, damaged};
 use crate::layout::{Layout, StoredIndex};
-use crate::parts::{ROWS, change, index_key, write_layout};
+use crate::parts::{ROWS, index_key, write_layout};
 use crate::read::RelationReader;
 use crate::row_ref::RowKey;
 use crate::schema::Column;
 use std::sync::Arc;
-use tidalite_kv::Tree;
+use tidalite_kv::{Tree, change_part};
 use tidalite_pager::PageWrite;
 
 /// Write access to a relation. The caller stores the tree that it has lent.
@@ -149,7 +149,7 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         key: &[u8],
         f: &mut dyn FnMut(&mut W, &mut tidalite_kv::TableWriter) -> tidalite_pager::Result<T>,
     ) -> tidalite_pager::Result<T> {
-        change(self.root, self.w, key, f)
+        change_part(self.root, self.w, key, f)
     }
 
     #[cold]
