@@ -33,13 +33,11 @@ impl<R: PageRead> RelationReader<R> {
             let shown = key.escape_ascii();
             let value = cursor.value()?;
             let value = value.bytes()?;
-            let row = match RowRef::open(&self.layout, key, &value) {
-                Ok(row) if row.is_whole() => row.to_cells()?,
-                _ => {
-                    problem(format!("row {shown}: its bytes are no row"));
-                    there = cursor.next()?;
-                    continue;
-                }
+            let row = RowRef::open(&self.layout, key, &value).ok();
+            let Some(row) = row.and_then(|row| row.whole_cells()) else {
+                problem(format!("row {shown}: its bytes are no row"));
+                there = cursor.next()?;
+                continue;
             };
             for (column, cell) in self.layout.schema.columns.iter().zip(&row) {
                 if column.not_null && cell.is_null() {

@@ -132,15 +132,11 @@ fn refused_from<W: PageWrite>(
             false => {
                 let value = cursor.value()?;
                 let value = value.bytes()?;
-                let row = RowRef::open(layout, cursor.key(), &value);
-                let row = row.ok().filter(RowRef::is_whole);
-                match row.map(|row| row.to_cells()).transpose()? {
-                    Some(row) => {
-                        layout.check_row(&row).is_ok()
-                            && (layout.has_hidden_key() || layout.key_of(&row) == cursor.key())
-                    }
-                    None => false,
-                }
+                let row = RowRef::open(layout, cursor.key(), &value).ok();
+                row.and_then(|row| row.whole_cells()).is_some_and(|row| {
+                    layout.check_row(&row).is_ok()
+                        && (layout.has_hidden_key() || layout.key_of(&row) == cursor.key())
+                })
             }
         };
         if !is_row {
