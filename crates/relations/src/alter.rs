@@ -166,11 +166,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         let Some(next_index) = number.checked_add(1).filter(|next| *next < u32::MAX) else {
             return unusable("the numbers of indexes are used up");
         };
-        let stored = StoredIndex {
-            number,
-            columns,
-            unique: index.unique,
-        };
+        let stored = StoredIndex { number, columns };
         let mut layout = Layout::clone(&self.layout);
         layout.next_index = next_index;
         layout.schema.indexes.push(index);
@@ -200,16 +196,16 @@ impl<W: PageWrite> RelationWriter<'_, W> {
 
     /// Writes the entries of the last index of `layout`. If rows conflict, removes them again and returns the error.
     pub(crate) fn fill_index(&mut self, layout: &Layout) -> Result<()> {
-        let Some(index) = layout.indexes.last() else {
+        let Some((described, index)) = layout.each_index().last() else {
             return Ok(());
         };
         let key = index_key(index.number);
         let mut from = Some(Vec::new());
         while let Some(start) = from.take() {
-            let filled = match self.entries_from(layout, index, &start) {
+            let filled = match self.entries_from(layout, (described, index), &start) {
                 Ok((entries, next)) => {
                     from = next;
-                    self.add_entries(layout, index, entries)
+                    self.add_entries(layout, (described, index), entries)
                 }
                 Err(error) => Err(error),
             };
@@ -225,7 +221,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     fn entries_from(
         &self,
         layout: &Layout,
-        index: &StoredIndex,
+        (described, index): (&Index, &StoredIndex),
         from: &[u8],
     ) -> Result<(Vec<NewEntry>, Option<Vec<u8>>)> {
         let mut entries = Vec::new();
@@ -242,7 +238,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
             let value = value.bytes()?;
             let row = RowRef::open(layout, cursor.key(), &value)?.to_cells()?;
             let mut entry = layout.index_prefix(index, &row);
-            let is_exempt = !index.unique || index.columns.iter().any(|&at| row[at].is_null());
+            let is_exempt = !described.unique || index.columns.iter().any(|&at| row[at].is_null());
             let columns = if is_exempt { 0 } else { entry.len() };
             entry.extend_from_slice(cursor.key());
             check_key_len(entry.len())?;
@@ -258,7 +254,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     fn add_entries(
         &mut self,
         layout: &Layout,
-        index: &StoredIndex,
+        (described, index): (&Index, &StoredIndex),
         entries: Vec<NewEntry>,
     ) -> Result<()> {
         let key = index_key(index.number);
@@ -270,7 +266,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
             .map(|pair| &pair[0]);
         let mut conflict = taken.next().cloned();
         let before = part(self.root, &*self.w, &key)?;
-        if conflict.is_none() && index.unique && !before.is_empty() {
+        if conflict.is_none() && described.unique && !before.is_empty() {
             let mut cursor = before.cursor(&*self.w)?;
             for entry in entries.iter().filter(|entry| entry.1 > 0) {
                 if cursor.seek_ge(&entry.0[..entry.1])? && is_same(entry, cursor.key()) {

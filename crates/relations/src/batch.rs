@@ -135,8 +135,8 @@ fn batch_conflict<R: PageRead, C: AsRef<[Cell]>>(
             }
         }
     }
-    for (number, index) in reader.layout.indexes.iter().enumerate() {
-        if !index.unique {
+    for (number, (described, index)) in reader.layout.each_index().enumerate() {
+        if !described.unique {
             continue;
         }
         let is_bound = |at: &usize| {
@@ -163,8 +163,7 @@ fn batch_conflict<R: PageRead, C: AsRef<[Cell]>>(
             }
         }
         if let Some(at) = taken {
-            let name = reader.layout.schema.indexes[number].name.clone();
-            return Ok(Some((Conflict::Index(name), at)));
+            return Ok(Some((Conflict::Index(described.name.clone()), at)));
         }
     }
     Ok(None)

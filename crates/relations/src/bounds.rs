@@ -19,12 +19,6 @@ pub struct KeyBounds {
     pub upper: Bound<Vec<Cell>>,
 }
 
-impl Default for KeyBounds {
-    fn default() -> Self {
-        Self::all()
-    }
-}
-
 impl KeyBounds {
     /// All keys.
     #[must_use]

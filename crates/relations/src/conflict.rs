@@ -91,15 +91,14 @@ impl<R: PageRead> RelationReader<R> {
         row: &[Cell],
         old: Option<&RowKeys>,
     ) -> tidalite_pager::Result<Option<(Conflict, RowKey)>> {
-        for (at, index) in self.layout.indexes.iter().enumerate() {
+        for (at, (described, index)) in self.layout.each_index().enumerate() {
             let is_exempt = || index.columns.iter().any(|&column| row[column].is_null());
             let is_kept = || old.is_some_and(|old| old.prefixes[at] == new.prefixes[at]);
-            if !index.unique || is_exempt() || is_kept() {
+            if !described.unique || is_exempt() || is_kept() {
                 continue;
             }
             if let Some(found) = self.holder(index, &new.prefixes[at])? {
-                let name = self.layout.schema.indexes[at].name.clone();
-                return Ok(Some((Conflict::Index(name), found)));
+                return Ok(Some((Conflict::Index(described.name.clone()), found)));
             }
         }
         Ok(None)

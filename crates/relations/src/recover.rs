@@ -23,11 +23,9 @@ type FoundRows = Vec<(RowKey, Vec<Cell>)>;
 /// Rows that are examined before those that cannot stay are removed.
 const STEP_ROWS: usize = 1 << 14;
 
-/// Numbers of rows that a recovery found, and that it removed.
+/// Numbers of rows that a recovery removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelationRecovery {
-    /// Number of rows that are stored.
-    pub rows: u64,
     /// Number of rows that could not be decoded and were removed.
     pub removed: u64,
     /// Number of rows that conflicted in a unique index with others and were removed.
@@ -77,7 +75,6 @@ pub fn recover_relation<W: PageWrite>(
             Ok(next)
         })?;
     }
-    done.rows = part(root, &*w, &ROWS)?.len();
     Ok(Some(done))
 }
 

@@ -86,7 +86,6 @@ fn a_check_finds_rows_that_break_the_schema() {
     // Values that are not unique.
     let mut table = full(512, 20);
     let mut layout = Layout::clone(&table.read().into_layout());
-    layout.indexes[1].unique = true;
     layout.schema.indexes[1].unique = true;
     layout.indexes[1].columns = vec![power];
     layout.schema.indexes[1].columns = vec!["power".into()];
