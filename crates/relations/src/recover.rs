@@ -2,8 +2,10 @@
 //!
 //! 1. Rows that cannot be decoded, or have null where it is refused, are removed.
 //! 2. The sequence is moved behind the greatest hidden key.
-//! 3. All indexes are written again. Of rows that conflict in a unique index, the first one is kept: the others are older
-//!    versions that a salvage has found by their pages.
+//! 3. All indexes are written again. Of rows that conflict in a unique index, the one with the least primary key is kept.
+//!
+//! Rows conflict if a salvage has read leaves that no page leads to any more. Such a leaf may be older than the rest of the
+//! table, and holds rows that were removed or got another primary key later.
 
 use crate::cell::Cell;
 use crate::layout::Layout;
@@ -12,7 +14,7 @@ use crate::row_ref::{RowKey, RowRef};
 use crate::write::RelationWriter;
 use std::sync::Arc;
 use tidalite_kv::{Tree, change_part, part};
-use tidalite_pager::{PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Result};
 
 /// The key of a row at which to go on.
 type Next = Option<Vec<u8>>;
@@ -44,8 +46,13 @@ pub fn recover_relation<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
 ) -> Result<Option<RelationRecovery>> {
-    let Ok(layout) = read_layout(root, &*w) else {
-        return Ok(None);
+    let layout = match read_layout(root, &*w) {
+        Ok(layout) => layout,
+        // The row is missing or damaged, or other data is in its place.
+        Err(Error::Corrupt(_) | Error::IsTable { .. } | Error::Unsupported { .. }) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
     };
     let mut done = RelationRecovery::default();
     remove_other_parts(root, w)?;
