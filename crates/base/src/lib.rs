@@ -27,7 +27,9 @@ pub use bytes::{get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, p
 pub use checksum::checksum;
 pub use corrupt::Corrupt;
 pub use id::{SeriesId, TxnId};
-pub use order::{Ordered, Reversed, json_integer_key, json_number_key, text_key};
+pub use order::{
+    Ordered, Reversed, after_prefix, encode_bytes, json_integer_key, json_number_key, text_key,
+};
 pub use prefetch::{prefetch, prefetch_at};
 pub use type_name::TypeName;
 pub use worker::{Signal, Worker};

@@ -119,14 +119,24 @@ impl<const N: usize> Ordered for [u8; N] {
     }
 }
 
-fn encode_bytes(value: &[u8], bytes: &mut Vec<u8>) {
-    for byte in value {
-        bytes.push(*byte);
-        if *byte == 0 {
-            bytes.push(0xff);
-        }
+/// Appends the encoding of a byte string, as for a `Vec<u8>` that holds it.
+pub fn encode_bytes(mut value: &[u8], bytes: &mut Vec<u8>) {
+    while let Some(zero) = value.iter().position(|byte| *byte == 0) {
+        bytes.extend_from_slice(&value[..=zero]);
+        bytes.push(0xff);
+        value = &value[zero + 1..];
     }
+    bytes.extend_from_slice(value);
     bytes.extend_from_slice(&[0, 0]);
+}
+
+/// The least key above all keys that begin with `prefix`; `None` if there is no such key.
+#[must_use]
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut key = prefix[..=last].to_vec();
+    key[last] += 1;
+    Some(key)
 }
 
 /// The encoding of a text, for a `&str` without a copy to a `String`.
@@ -291,6 +301,14 @@ mod tests {
             .map(|(a, b)| (Reversed(a.clone()), *b))
             .collect();
         sorted(&mixed, |a, b| b.0.0.cmp(&a.0.0).then(a.1.cmp(&b.1)));
+    }
+
+    #[test]
+    fn the_key_after_a_prefix_is_the_least_above_it() {
+        assert_eq!(after_prefix(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(after_prefix(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(after_prefix(b"\xff"), None);
+        assert_eq!(after_prefix(b""), None);
     }
 
     #[test]

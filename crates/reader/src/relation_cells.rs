@@ -25,7 +25,7 @@ const TIME: u8 = 11;
 const GUID: u8 = 12;
 
 /// Names of the units of times, indexed by their number in the file.
-pub const TIME_UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
+const TIME_UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,14 +5,15 @@
 //! 2. A new field is absent in all stored rows: its absent value is the default at that time. Later rows store the field.
 
 use crate::cell::Cell;
+use crate::conflict::check_key_len;
 use crate::error::{Conflict, Error, Result, unusable};
 use crate::layout::{FIELDS_MAX, Field, Layout, Place, StoredIndex};
-use crate::parts::{ROWS, index_key, part, write_layout};
+use crate::parts::{ROWS, index_key, write_layout};
 use crate::row_ref::RowRef;
 use crate::schema::{COLUMNS_MAX, Column, INDEXES_MAX, Index, check_name};
 use crate::write::RelationWriter;
 use std::sync::Arc;
-use tidalite_kv::KEY_BYTES_MAX;
+use tidalite_kv::part;
 use tidalite_pager::PageWrite;
 
 /// Bytes of index entries that are sorted at a time when an index is built.
@@ -165,11 +166,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         let Some(next_index) = number.checked_add(1).filter(|next| *next < u32::MAX) else {
             return unusable("the numbers of indexes are used up");
         };
-        let stored = StoredIndex {
-            number,
-            columns,
-            unique: index.unique,
-        };
+        let stored = StoredIndex { number, columns };
         let mut layout = Layout::clone(&self.layout);
         layout.next_index = next_index;
         layout.schema.indexes.push(index);
@@ -199,16 +196,16 @@ impl<W: PageWrite> RelationWriter<'_, W> {
 
     /// Writes the entries of the last index of `layout`. If rows conflict, removes them again and returns the error.
     pub(crate) fn fill_index(&mut self, layout: &Layout) -> Result<()> {
-        let Some(index) = layout.indexes.last() else {
+        let Some((described, index)) = layout.each_index().last() else {
             return Ok(());
         };
         let key = index_key(index.number);
         let mut from = Some(Vec::new());
         while let Some(start) = from.take() {
-            let filled = match self.entries_from(layout, index, &start) {
+            let filled = match self.entries_from(layout, (described, index), &start) {
                 Ok((entries, next)) => {
                     from = next;
-                    self.add_entries(layout, index, entries)
+                    self.add_entries(layout, (described, index), entries)
                 }
                 Err(error) => Err(error),
             };
@@ -224,7 +221,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     fn entries_from(
         &self,
         layout: &Layout,
-        index: &StoredIndex,
+        (described, index): (&Index, &StoredIndex),
         from: &[u8],
     ) -> Result<(Vec<NewEntry>, Option<Vec<u8>>)> {
         let mut entries = Vec::new();
@@ -241,16 +238,10 @@ impl<W: PageWrite> RelationWriter<'_, W> {
             let value = value.bytes()?;
             let row = RowRef::open(layout, cursor.key(), &value)?.to_cells()?;
             let mut entry = layout.index_prefix(index, &row);
-            let is_exempt = !index.unique || index.columns.iter().any(|&at| row[at].is_null());
+            let is_exempt = !described.unique || index.columns.iter().any(|&at| row[at].is_null());
             let columns = if is_exempt { 0 } else { entry.len() };
             entry.extend_from_slice(cursor.key());
-            if entry.len() > KEY_BYTES_MAX {
-                return Err(Error::Store(tidalite_pager::Error::Limit {
-                    what: "bytes of a key of a relation",
-                    found: entry.len() as u64,
-                    limit: KEY_BYTES_MAX as u64,
-                }));
-            }
+            check_key_len(entry.len())?;
             bytes += entry.len() + size_of::<NewEntry>();
             entries.push((entry, columns));
             there = cursor.next()?;
@@ -263,7 +254,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     fn add_entries(
         &mut self,
         layout: &Layout,
-        index: &StoredIndex,
+        (described, index): (&Index, &StoredIndex),
         entries: Vec<NewEntry>,
     ) -> Result<()> {
         let key = index_key(index.number);
@@ -275,7 +266,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
             .map(|pair| &pair[0]);
         let mut conflict = taken.next().cloned();
         let before = part(self.root, &*self.w, &key)?;
-        if conflict.is_none() && index.unique && !before.is_empty() {
+        if conflict.is_none() && described.unique && !before.is_empty() {
             let mut cursor = before.cursor(&*self.w)?;
             for entry in entries.iter().filter(|entry| entry.1 > 0) {
                 if cursor.seek_ge(&entry.0[..entry.1])? && is_same(entry, cursor.key()) {

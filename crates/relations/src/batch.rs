@@ -38,11 +38,15 @@ impl<W: PageWrite> RelationWriter<'_, W> {
             let first = reader.rows_part()?.sequence();
             for (at, row) in new.iter_mut().enumerate() {
                 let number = first.checked_add(at as u64).ok_or_else(used_up)?;
-                row.key = number.to_be_bytes().to_vec();
+                row.keys.row = number.to_be_bytes().to_vec();
             }
         }
         let mut keys: Vec<Placed<'_>> = Vec::with_capacity(new.len());
-        keys.extend(new.iter().enumerate().map(|(at, row)| (&row.key[..], at)));
+        keys.extend(
+            new.iter()
+                .enumerate()
+                .map(|(at, row)| (&row.keys.row[..], at)),
+        );
         keys.sort_unstable();
         let is_behind = is_behind(&reader.rows_part()?, &reader.r, keys.first())?;
         if let Some((conflict, at)) = batch_conflict(&reader, &new, rows, &keys, is_behind)? {
@@ -58,12 +62,12 @@ impl<W: PageWrite> RelationWriter<'_, W> {
             put_all(w, table, pairs, is_behind)
         })?;
         self.add_entries_of(&layout, &new)?;
-        Ok(new.into_iter().map(|row| RowKey(row.key)).collect())
+        Ok(new.into_iter().map(|row| RowKey(row.keys.row)).collect())
     }
 
     fn add_entries_of(&mut self, layout: &Layout, new: &[NewRow]) -> tidalite_pager::Result<()> {
         for (number, index) in layout.indexes.iter().enumerate() {
-            let mut entries: Vec<Vec<u8>> = new.iter().map(|row| row.entry(number)).collect();
+            let mut entries: Vec<Vec<u8>> = new.iter().map(|row| row.keys.entry(number)).collect();
             entries.sort_unstable();
             let key = index_key(index.number);
             let first = entries.first().map(|entry| (&entry[..], 0));
@@ -131,8 +135,8 @@ fn batch_conflict<R: PageRead, C: AsRef<[Cell]>>(
             }
         }
     }
-    for (number, index) in reader.layout.indexes.iter().enumerate() {
-        if !index.unique {
+    for (number, (described, index)) in reader.layout.each_index().enumerate() {
+        if !described.unique {
             continue;
         }
         let is_bound = |at: &usize| {
@@ -141,7 +145,7 @@ fn batch_conflict<R: PageRead, C: AsRef<[Cell]>>(
         };
         let bound = (0..new.len()).filter(is_bound);
         let mut prefixes: Vec<Placed<'_>> = bound
-            .map(|at| (&new[at].prefixes[number][..], at))
+            .map(|at| (&new[at].keys.prefixes[number][..], at))
             .collect();
         prefixes.sort_unstable();
         let mut taken = same(&prefixes);
@@ -159,8 +163,7 @@ fn batch_conflict<R: PageRead, C: AsRef<[Cell]>>(
             }
         }
         if let Some(at) = taken {
-            let name = reader.layout.schema.indexes[number].name.clone();
-            return Ok(Some((Conflict::Index(name), at)));
+            return Ok(Some((Conflict::Index(described.name.clone()), at)));
         }
     }
     Ok(None)

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::key;
 use crate::layout::{Layout, Piece};
 use std::ops::Bound;
+use tidalite_base::after_prefix;
 
 /// A range of keys of a relation or of an index.
 ///
@@ -16,12 +17,6 @@ pub struct KeyBounds {
     pub lower: Bound<Vec<Cell>>,
     /// The upper end.
     pub upper: Bound<Vec<Cell>>,
-}
-
-impl Default for KeyBounds {
-    fn default() -> Self {
-        Self::all()
-    }
 }
 
 impl KeyBounds {
@@ -98,11 +93,11 @@ pub(crate) fn span(layout: &Layout, pieces: &[Piece], bounds: &KeyBounds) -> Res
     let from = match &bounds.lower {
         Bound::Unbounded => Some(Vec::new()),
         Bound::Included(cells) => Some(encode(cells)?),
-        Bound::Excluded(cells) => key::after(&encode(cells)?),
+        Bound::Excluded(cells) => after_prefix(&encode(cells)?),
     };
     let to = match &bounds.upper {
         Bound::Unbounded => None,
-        Bound::Included(cells) => key::after(&encode(cells)?),
+        Bound::Included(cells) => after_prefix(&encode(cells)?),
         Bound::Excluded(cells) => Some(encode(cells)?),
     };
     let is_empty = match (&from, &to) {

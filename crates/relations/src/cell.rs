@@ -1,6 +1,6 @@
 //! Values of columns, owned and borrowed.
 
-use crate::kind::ColumnType;
+use crate::kind::{ColumnType, DECIMAL_DIGITS_MAX};
 use std::fmt;
 
 /// A value of a column, or null.
@@ -97,10 +97,21 @@ impl Cell {
     }
 }
 
+/// The powers of ten up to the one that decimals are below.
+const POWERS: [u128; DECIMAL_DIGITS_MAX as usize + 1] = {
+    let mut powers = [1; DECIMAL_DIGITS_MAX as usize + 1];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
 /// Whether a decimal has at most this number of digits.
 pub(crate) fn fits_digits(value: i128, precision: u8) -> bool {
-    let limit = 10u128.checked_pow(precision.into());
-    limit.is_some_and(|limit| value.unsigned_abs() < limit)
+    let limit = POWERS.get(usize::from(precision));
+    limit.is_some_and(|limit| value.unsigned_abs() < *limit)
 }
 
 impl CellRef<'_> {
@@ -187,5 +198,21 @@ cells! {
 impl<T: Into<Self>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decimal_fits_its_digits_and_no_more() {
+        for precision in 0..=DECIMAL_DIGITS_MAX {
+            let beyond = 10_i128.pow(precision.into());
+            assert!(fits_digits(beyond - 1, precision) && fits_digits(1 - beyond, precision));
+            assert!(!fits_digits(beyond, precision) && !fits_digits(-beyond, precision));
+            assert!(!fits_digits(i128::MIN, precision));
+        }
+        assert!(!fits_digits(0, DECIMAL_DIGITS_MAX + 1));
     }
 }

@@ -33,13 +33,11 @@ impl<R: PageRead> RelationReader<R> {
             let shown = key.escape_ascii();
             let value = cursor.value()?;
             let value = value.bytes()?;
-            let row = match RowRef::open(&self.layout, key, &value) {
-                Ok(row) if row.is_whole() => row.to_cells()?,
-                _ => {
-                    problem(format!("row {shown}: its bytes are no row"));
-                    there = cursor.next()?;
-                    continue;
-                }
+            let row = RowRef::open(&self.layout, key, &value).ok();
+            let Some(row) = row.and_then(|row| row.whole_cells()) else {
+                problem(format!("row {shown}: its bytes are no row"));
+                there = cursor.next()?;
+                continue;
             };
             for (column, cell) in self.layout.schema.columns.iter().zip(&row) {
                 if column.not_null && cell.is_null() {
@@ -66,13 +64,13 @@ impl<R: PageRead> RelationReader<R> {
                 problem("a hidden key that is not taken yet".into());
             }
         }
-        for (index, entries) in &indexes {
+        for ((described, index), (_, entries)) in self.layout.each_index().zip(&indexes) {
             let (found, expected) = (entries.len(), rows.len());
             if found != expected {
                 let number = index.number;
                 problem(format!("index {number}: {found} entries, {expected} rows"));
             }
-            self.check_entries(index, problem)?;
+            self.check_entries(index, described.unique, problem)?;
         }
         Ok(())
     }
@@ -94,7 +92,12 @@ impl<R: PageRead> RelationReader<R> {
         Ok(())
     }
 
-    fn check_entries(&self, index: &StoredIndex, problem: &mut OnProblem<'_>) -> Result<()> {
+    fn check_entries(
+        &self,
+        index: &StoredIndex,
+        is_unique: bool,
+        problem: &mut OnProblem<'_>,
+    ) -> Result<()> {
         let number = index.number;
         let mut pieces = self.layout.index_pieces(index);
         pieces.truncate(index.columns.len());
@@ -116,7 +119,7 @@ impl<R: PageRead> RelationReader<R> {
                     }
                     let columns = &entry[..entry.len() - key.len()];
                     let has_null = self.has_null(index, columns);
-                    if index.unique && !has_null && last.as_deref() == Some(columns) {
+                    if is_unique && !has_null && last.as_deref() == Some(columns) {
                         problem(format!("index {number}: entry {shown} is not unique"));
                     }
                     last = Some(columns.to_vec());

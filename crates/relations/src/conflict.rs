@@ -2,24 +2,40 @@
 
 use crate::cell::Cell;
 use crate::error::{Conflict, Error, Result};
-use crate::layout::{ROW_BYTES_MAX, StoredIndex};
+use crate::layout::{Layout, ROW_BYTES_MAX, StoredIndex};
 use crate::read::RelationReader;
 use crate::row_ref::RowKey;
 use tidalite_kv::KEY_BYTES_MAX;
 use tidalite_pager::PageRead;
 
-/// A checked row that is ready to be stored.
-pub(crate) struct NewRow {
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Vec<u8>,
+/// The keys under which a row is stored: its own, and those of its index entries.
+pub(crate) struct RowKeys {
+    /// The primary key or the hidden key.
+    pub(crate) row: Vec<u8>,
     /// The columns of each index, without the primary key.
     pub(crate) prefixes: Vec<Vec<u8>>,
 }
 
-impl NewRow {
-    pub(crate) fn entry(&self, index: usize) -> Vec<u8> {
-        [&self.prefixes[index][..], &self.key[..]].concat()
+impl RowKeys {
+    /// The keys of a row that has been checked.
+    pub(crate) fn of(layout: &Layout, key: Vec<u8>, row: &[Cell]) -> Self {
+        let indexes = layout.indexes.iter();
+        Self {
+            row: key,
+            prefixes: indexes.map(|one| layout.index_prefix(one, row)).collect(),
+        }
     }
+
+    /// The key of the row's entry in the index at this position.
+    pub(crate) fn entry(&self, index: usize) -> Vec<u8> {
+        [&self.prefixes[index][..], &self.row[..]].concat()
+    }
+}
+
+/// A checked row that is ready to be stored.
+pub(crate) struct NewRow {
+    pub(crate) keys: RowKeys,
+    pub(crate) value: Vec<u8>,
 }
 
 impl<R: PageRead> RelationReader<R> {
@@ -29,7 +45,7 @@ impl<R: PageRead> RelationReader<R> {
     /// As for `insert`, without `Unique`.
     pub fn find_conflict(&self, row: &[Cell]) -> Result<Option<(Conflict, RowKey)>> {
         let new = self.new_row(row)?;
-        self.conflict_of(&new, row, None)
+        Ok(self.conflict_of(&new.keys, row, None)?)
     }
 
     /// Checks a row and encodes it. A hidden key is not known yet: the key has its length, and sorts after all others.
@@ -41,47 +57,55 @@ impl<R: PageRead> RelationReader<R> {
             false => layout.key_of(row),
         };
         let value = layout.value_of(row);
-        let indexes = layout.indexes.iter();
-        let prefixes: Vec<Vec<u8>> = indexes.map(|one| layout.index_prefix(one, row)).collect();
-        let longest = prefixes.iter().map(Vec::len).max().unwrap_or(0) + key.len();
-        check_limit("bytes of a key of a relation", longest, KEY_BYTES_MAX)?;
+        let keys = RowKeys::of(layout, key, row);
+        let prefixes = keys.prefixes.iter();
+        let longest = prefixes.map(Vec::len).max().unwrap_or(0) + keys.row.len();
+        check_key_len(longest)?;
         check_limit("bytes of a row of a relation", value.len(), ROW_BYTES_MAX)?;
-        Ok(NewRow {
-            key,
-            value,
-            prefixes,
-        })
+        Ok(NewRow { keys, value })
     }
 
-    /// The first row, other than the one with the key `old`, with which a new row conflicts.
+    /// The first rule that a new row breaks, and the row with which it conflicts. `old` are the keys of the row that it
+    /// replaces.
     pub(crate) fn conflict_of(
         &self,
-        new: &NewRow,
+        new: &RowKeys,
         row: &[Cell],
-        old: Option<&RowKey>,
-    ) -> Result<Option<(Conflict, RowKey)>> {
-        let is_moved = old.is_none_or(|old| old.0 != new.key);
+        old: Option<&RowKeys>,
+    ) -> tidalite_pager::Result<Option<(Conflict, RowKey)>> {
+        let is_moved = old.is_none_or(|old| old.row != new.row);
         if is_moved && !self.layout.has_hidden_key() {
             let rows = self.rows_part()?;
-            if rows.contains(&self.r, &new.key)? {
-                return Ok(Some((Conflict::PrimaryKey, RowKey(new.key.clone()))));
+            if rows.contains(&self.r, &new.row)? {
+                return Ok(Some((Conflict::PrimaryKey, RowKey(new.row.clone()))));
             }
         }
-        for (at, index) in self.layout.indexes.iter().enumerate() {
-            if !index.unique || index.columns.iter().any(|&column| row[column].is_null()) {
+        self.index_conflict(new, row, old)
+    }
+
+    /// As `conflict_of`, without the primary key. An index whose columns stay the same is not searched: it has the entry of
+    /// the row that is replaced.
+    pub(crate) fn index_conflict(
+        &self,
+        new: &RowKeys,
+        row: &[Cell],
+        old: Option<&RowKeys>,
+    ) -> tidalite_pager::Result<Option<(Conflict, RowKey)>> {
+        for (at, (described, index)) in self.layout.each_index().enumerate() {
+            let is_exempt = || index.columns.iter().any(|&column| row[column].is_null());
+            let is_kept = || old.is_some_and(|old| old.prefixes[at] == new.prefixes[at]);
+            if !described.unique || is_exempt() || is_kept() {
                 continue;
             }
-            let found = self.holder(index, &new.prefixes[at])?;
-            if let Some(found) = found.filter(|found| Some(found) != old) {
-                let name = self.layout.schema.indexes[at].name.clone();
-                return Ok(Some((Conflict::Index(name), found)));
+            if let Some(found) = self.holder(index, &new.prefixes[at])? {
+                return Ok(Some((Conflict::Index(described.name.clone()), found)));
             }
         }
         Ok(None)
     }
 
     /// The row with these columns in a unique index.
-    fn holder(&self, index: &StoredIndex, prefix: &[u8]) -> Result<Option<RowKey>> {
+    fn holder(&self, index: &StoredIndex, prefix: &[u8]) -> tidalite_pager::Result<Option<RowKey>> {
         let entries = self.index_part(index.number)?;
         if entries.is_empty() {
             return Ok(None);
@@ -93,6 +117,11 @@ impl<R: PageRead> RelationReader<R> {
         let key = cursor.key().strip_prefix(prefix);
         Ok(key.map(|key| RowKey(key.to_vec())))
     }
+}
+
+/// Checks the length of a key of the rows, or of an index.
+pub(crate) fn check_key_len(found: usize) -> Result<()> {
+    check_limit("bytes of a key of a relation", found, KEY_BYTES_MAX)
 }
 
 fn check_limit(what: &'static str, found: usize, limit: usize) -> Result<()> {

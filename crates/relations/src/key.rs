@@ -15,7 +15,7 @@
 
 use crate::cell::{Cell, CellRef, fits_digits};
 use crate::kind::ColumnType;
-use tidalite_base::Ordered;
+use tidalite_base::{Ordered, encode_bytes};
 
 /// The byte before a null.
 pub(crate) const NULL: u8 = 0;
@@ -39,8 +39,8 @@ pub(crate) fn push(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) {
             true => f64::from_bits(u64::MAX >> 1).encode(bytes),
             false => (value + 0.0).encode(bytes),
         },
-        (Cell::Text(text), _) => push_bytes(bytes, text.as_bytes()),
-        (Cell::Bytes(value), _) => push_bytes(bytes, value),
+        (Cell::Text(text), _) => encode_bytes(text.as_bytes(), bytes),
+        (Cell::Bytes(value), _) => encode_bytes(value, bytes),
         (Cell::Decimal(value), kind) => match kind.key_width() {
             Some(4) => (*value as i32).encode(bytes),
             Some(8) => (*value as i64).encode(bytes),
@@ -60,16 +60,6 @@ pub(crate) fn push_nullable(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) 
             push(bytes, kind, cell);
         }
     }
-}
-
-fn push_bytes(bytes: &mut Vec<u8>, mut value: &[u8]) {
-    while let Some(zero) = value.iter().position(|byte| *byte == 0) {
-        bytes.extend_from_slice(&value[..=zero]);
-        bytes.push(0xff);
-        value = &value[zero + 1..];
-    }
-    bytes.extend_from_slice(value);
-    bytes.extend_from_slice(&[0, 0]);
 }
 
 /// Length in bytes of a value at the front of `bytes`; `None` if the bytes are no value.
@@ -143,14 +133,6 @@ pub(crate) fn read<'a>(
     })
 }
 
-/// The least bytes above all that begin with `prefix`; `None` if there are none.
-pub(crate) fn after(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|byte| *byte < 0xff)?;
-    let mut bytes = prefix[..=last].to_vec();
-    bytes[last] += 1;
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,13 +204,5 @@ mod tests {
             ColumnType::Guid,
             &[[0; 16], [1; 16], [255; 16]].map(Cell::Guid),
         );
-    }
-
-    #[test]
-    fn bytes_after_a_prefix() {
-        assert_eq!(after(b"ab"), Some(b"ac".to_vec()));
-        assert_eq!(after(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(after(b"\xff"), None);
-        assert_eq!(after(b""), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Conflict, Error, Result, unusable};
 use crate::fields;
 use crate::key;
 use crate::kind::ColumnType;
-use crate::schema::Schema;
+use crate::schema::{Index, Schema};
 use std::fmt::Write;
 
 /// Maximum number of columns outside the primary key that a relation has ever had.
@@ -42,7 +42,6 @@ pub(crate) struct StoredIndex {
     pub(crate) number: u32,
     /// Positions of its columns.
     pub(crate) columns: Vec<usize>,
-    pub(crate) unique: bool,
 }
 
 /// A piece of a key.
@@ -97,7 +96,6 @@ impl Layout {
             indexes.push(StoredIndex {
                 number: number as u32,
                 columns: schema.index_positions(index)?,
-                unique: index.unique,
             });
         }
         Ok(Self {
@@ -146,6 +144,11 @@ impl Layout {
             nullable,
             column: Some(at),
         }
+    }
+
+    /// The indexes as the user describes them, and where they are stored.
+    pub(crate) fn each_index(&self) -> impl Iterator<Item = (&Index, &StoredIndex)> {
+        self.schema.indexes.iter().zip(&self.indexes)
     }
 
     /// Position of the index with this name.

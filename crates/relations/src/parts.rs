@@ -9,7 +9,7 @@
 
 use crate::error::damaged;
 use crate::layout::Layout;
-use tidalite_kv::{MissingTable, TableReader, TableWriter, Tree};
+use tidalite_kv::{TableReader, Tree, part};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
 pub(crate) const SCHEMA: [u8; 1] = [0];
@@ -20,34 +20,6 @@ const INDEX: u8 = 2;
 pub(crate) fn index_key(number: u32) -> [u8; 5] {
     let [a, b, c, d] = number.to_be_bytes();
     [INDEX, a, b, c, d]
-}
-
-/// Opens a part for reading; an empty table if it does not exist yet.
-pub(crate) fn part<'r, R: PageRead>(root: &Tree, r: &'r R, key: &[u8]) -> Result<TableReader<'r>> {
-    let found = TableReader::of(*root).nested(r, key)?;
-    Ok(found.unwrap_or_else(|| TableReader::of(Tree::new(root.id()))))
-}
-
-/// Changes a part, which is created if it does not exist.
-pub(crate) fn change<W: PageWrite, T>(
-    root: &mut Tree,
-    w: &mut W,
-    key: &[u8],
-    change: &mut dyn FnMut(&mut W, &mut TableWriter) -> Result<T>,
-) -> Result<T> {
-    let mut table = TableWriter::of(*root);
-    let done = table.at(w, &[key.to_vec()], MissingTable::CreateToFill, change)?;
-    match (table.tree(), done) {
-        (Some(tree), Some(done)) => {
-            *root = *tree;
-            Ok(done)
-        }
-        _ => Err(damaged(
-            "table of a relation",
-            "no such part",
-            key.escape_ascii(),
-        )),
-    }
 }
 
 /// Reads the schema.

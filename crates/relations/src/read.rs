@@ -4,12 +4,12 @@ use crate::bounds::{self, KeyBounds, Span};
 use crate::cell::Cell;
 use crate::error::Result;
 use crate::layout::{Layout, Piece};
-use crate::parts::{ROWS, index_key, part, read_layout};
+use crate::parts::{ROWS, index_key, read_layout};
 use crate::row_ref::{RowKey, RowRef};
 use crate::rows::Rows;
 use crate::schema::Schema;
 use std::sync::Arc;
-use tidalite_kv::{TableReader, Tree};
+use tidalite_kv::{TableReader, Tree, part};
 use tidalite_pager::PageRead;
 
 /// Read access to a relation.
@@ -37,6 +37,12 @@ impl<R: PageRead> RelationReader<R> {
     pub fn with_layout(root: &Tree, r: R, layout: Arc<Layout>) -> Self {
         let root = *root;
         Self { root, r, layout }
+    }
+
+    /// The schema and its places.
+    #[must_use]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
     }
 
     /// The schema and its places.

@@ -2,17 +2,19 @@
 //!
 //! 1. Rows that cannot be decoded, or have null where it is refused, are removed.
 //! 2. The sequence is moved behind the greatest hidden key.
-//! 3. All indexes are written again. Of rows that conflict in a unique index, the first one is kept: the others are older
-//!    versions that a salvage has found by their pages.
+//! 3. All indexes are written again. Of rows that conflict in a unique index, the one with the least primary key is kept.
+//!
+//! Rows conflict if a salvage has read leaves that no page leads to any more. Such a leaf may be older than the rest of the
+//! table, and holds rows that were removed or got another primary key later.
 
 use crate::cell::Cell;
 use crate::layout::Layout;
-use crate::parts::{ROWS, SCHEMA, change, part, read_layout};
+use crate::parts::{ROWS, SCHEMA, read_layout};
 use crate::row_ref::{RowKey, RowRef};
 use crate::write::RelationWriter;
 use std::sync::Arc;
-use tidalite_kv::Tree;
-use tidalite_pager::{PageWrite, Result};
+use tidalite_kv::{Tree, change_part, part};
+use tidalite_pager::{Error, PageWrite, Result};
 
 /// The key of a row at which to go on.
 type Next = Option<Vec<u8>>;
@@ -23,11 +25,9 @@ type FoundRows = Vec<(RowKey, Vec<Cell>)>;
 /// Rows that are examined before those that cannot stay are removed.
 const STEP_ROWS: usize = 1 << 14;
 
-/// Numbers of rows that a recovery found, and that it removed.
+/// Numbers of rows that a recovery removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelationRecovery {
-    /// Number of rows that are stored.
-    pub rows: u64,
     /// Number of rows that could not be decoded and were removed.
     pub removed: u64,
     /// Number of rows that conflicted in a unique index with others and were removed.
@@ -46,15 +46,20 @@ pub fn recover_relation<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
 ) -> Result<Option<RelationRecovery>> {
-    let Ok(layout) = read_layout(root, &*w) else {
-        return Ok(None);
+    let layout = match read_layout(root, &*w) {
+        Ok(layout) => layout,
+        // The row is missing or damaged, or other data is in its place.
+        Err(Error::Corrupt(_) | Error::IsTable { .. } | Error::Unsupported { .. }) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
     };
     let mut done = RelationRecovery::default();
     remove_other_parts(root, w)?;
     walk(root, w, &mut |root, w, from| {
         let (refused, next) = refused_from(root, &*w, &layout, from)?;
         done.removed += refused.len() as u64;
-        change(root, w, &ROWS, &mut |w, table| {
+        change_part(root, w, &ROWS, &mut |w, table| {
             refused
                 .iter()
                 .try_for_each(|key| table.remove(w, key).map(drop))
@@ -77,7 +82,6 @@ pub fn recover_relation<W: PageWrite>(
             Ok(next)
         })?;
     }
-    done.rows = part(root, &*w, &ROWS)?.len();
     Ok(Some(done))
 }
 
@@ -132,15 +136,11 @@ fn refused_from<W: PageWrite>(
             false => {
                 let value = cursor.value()?;
                 let value = value.bytes()?;
-                let row = RowRef::open(layout, cursor.key(), &value);
-                let row = row.ok().filter(RowRef::is_whole);
-                match row.map(|row| row.to_cells()).transpose()? {
-                    Some(row) => {
-                        layout.check_row(&row).is_ok()
-                            && (layout.has_hidden_key() || layout.key_of(&row) == cursor.key())
-                    }
-                    None => false,
-                }
+                let row = RowRef::open(layout, cursor.key(), &value).ok();
+                row.and_then(|row| row.whole_cells()).is_some_and(|row| {
+                    layout.check_row(&row).is_ok()
+                        && (layout.has_hidden_key() || layout.key_of(&row) == cursor.key())
+                })
             }
         };
         if !is_row {
@@ -187,7 +187,7 @@ fn set_sequence<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
     let missing = next.saturating_sub(rows.sequence());
     drop(cursor);
     if missing > 0 {
-        change(root, w, &ROWS, &mut |_, table| {
+        change_part(root, w, &ROWS, &mut |_, table| {
             Ok(table.take_sequence(missing))
         })?;
     }

@@ -173,20 +173,20 @@ impl<'a> RowRef<'a> {
         columns.map(|at| Ok(self.cell(at)?.to_cell())).collect()
     }
 
-    /// Whether the row has exactly the bytes of its key and of its fields, each a value of its type; dropped fields are
+    /// All values, if the row has exactly the bytes of its key and of its fields, each a value of its type; dropped fields are
     /// walked over.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn whole_cells(&self) -> Option<Vec<Cell>> {
         let key_len = match self.layout.has_hidden_key() {
             true => Some(size_of::<u64>()),
             false => self
                 .pieces()
                 .try_fold(0, |len, piece| Some(len + piece?.1.len())),
         };
-        if key_len != Some(self.key.len()) {
-            return false;
-        }
         let end = self.walk_to(self.fields.count);
-        end == Some(self.fields.body.len()) && self.fields.is_trimmed() && self.to_cells().is_ok()
+        let is_whole = key_len == Some(self.key.len())
+            && end == Some(self.fields.body.len())
+            && self.fields.is_trimmed();
+        self.to_cells().ok().filter(|_| is_whole)
     }
 }
 

@@ -166,12 +166,6 @@ impl Schema {
         &self.columns
     }
 
-    /// Names of the columns of the primary key; empty for a hidden key.
-    #[must_use]
-    pub fn key_columns(&self) -> &[String] {
-        &self.primary_key
-    }
-
     /// The secondary indexes.
     #[must_use]
     pub fn indexes(&self) -> &[Index] {

@@ -61,9 +61,9 @@ impl Layout {
         }
         push_number(&mut bytes, self.next_index as usize);
         push_number(&mut bytes, self.indexes.len());
-        for (index, stored) in self.schema.indexes.iter().zip(&self.indexes) {
+        for (index, stored) in self.each_index() {
             push_number(&mut bytes, stored.number as usize);
-            bytes.push(if stored.unique { UNIQUE } else { 0 });
+            bytes.push(if index.unique { UNIQUE } else { 0 });
             push_name(&mut bytes, &index.name);
             push_number(&mut bytes, stored.columns.len());
             for &at in &stored.columns {
@@ -212,11 +212,7 @@ impl Reader<'_> {
                 columns: names.collect(),
                 unique,
             });
-            indexes.push(StoredIndex {
-                number,
-                columns,
-                unique,
-            });
+            indexes.push(StoredIndex { number, columns });
         }
         Some(Layout {
             schema,

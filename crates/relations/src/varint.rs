@@ -15,16 +15,37 @@ pub(crate) fn push_signed(bytes: &mut Vec<u8>, value: i128) {
     push(bytes, (value << 1 ^ value >> 127).cast_unsigned());
 }
 
-/// Reads an integer of at most 64 bits at the front of `bytes`, and its length in bytes; `None` if it is not in the shortest
-/// form or too large.
-#[inline]
-pub(crate) fn read(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = *bytes.first()?;
-    if first < 0x80 {
-        return Some((first.into(), 1));
-    }
-    let (value, len) = read_wide(bytes)?;
-    Some((u64::try_from(value).ok()?, len))
+macro_rules! read {
+    ($(#[$doc:meta])* $name:ident, $value:ty) => {
+        $(#[$doc])*
+        #[inline]
+        pub(crate) fn $name(bytes: &[u8]) -> Option<($value, usize)> {
+            let mut value: $value = 0;
+            for (at, &byte) in bytes.iter().enumerate() {
+                let bits = <$value>::from(byte & 0x7f);
+                let shift = 7 * at as u32;
+                if shift >= <$value>::BITS || bits << shift >> shift != bits {
+                    return None;
+                }
+                value |= bits << shift;
+                if byte < 0x80 {
+                    return (byte != 0 || at == 0).then_some((value, at + 1));
+                }
+            }
+            None
+        }
+    };
+}
+
+read! {
+    /// Reads an integer of at most 64 bits at the front of `bytes`, and its length in bytes; `None` if it is not in the shortest
+    /// form or too large.
+    read, u64
+}
+
+read! {
+    /// Reads an integer of at most 128 bits.
+    read_wide, u128
 }
 
 /// Reads a signed integer of at most 64 bits.
@@ -32,23 +53,6 @@ pub(crate) fn read(bytes: &[u8]) -> Option<(u64, usize)> {
 pub(crate) fn read_signed(bytes: &[u8]) -> Option<(i64, usize)> {
     let (value, len) = read(bytes)?;
     Some(((value >> 1).cast_signed() ^ -(value & 1).cast_signed(), len))
-}
-
-/// Reads an integer of at most 128 bits.
-pub(crate) fn read_wide(bytes: &[u8]) -> Option<(u128, usize)> {
-    let mut value = 0u128;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let bits = u128::from(byte & 0x7f);
-        let shift = 7 * at as u32;
-        if shift >= 128 || bits << shift >> shift != bits {
-            return None;
-        }
-        value |= bits << shift;
-        if byte < 0x80 {
-            return (byte != 0 || at == 0).then_some((value, at + 1));
-        }
-    }
-    None
 }
 
 /// Reads a signed integer of at most 128 bits.
@@ -80,6 +84,21 @@ mod tests {
             let mut bytes = Vec::new();
             push_signed(&mut bytes, value);
             assert_eq!(read_wide_signed(&bytes), Some((value, bytes.len())));
+        }
+        // Both widths agree on every integer that 64 bits hold, and on bytes that are none.
+        let beyond = u128::from(u64::MAX) + 1;
+        for value in (0..128).flat_map(|bit| [1u128 << bit, (1 << bit) - 1, beyond - 1, beyond]) {
+            let mut bytes = Vec::new();
+            push(&mut bytes, value);
+            let narrow = u64::try_from(value).ok();
+            assert_eq!(read(&bytes), narrow.map(|value| (value, bytes.len())));
+            for cut in 0..bytes.len() {
+                assert_eq!(read(&bytes[..cut]), None);
+            }
+            let end = bytes.len() - 1;
+            bytes[end] |= 0x80;
+            bytes.push(0);
+            assert_eq!((read(&bytes), read_wide(&bytes)), (None, None), "{value}");
         }
         let mut least = Vec::new();
         push_signed(&mut least, i64::MIN.into());

@@ -6,15 +6,15 @@
 //! 3. Errors other than `Store` come before the first change. After a `Store` error the transaction must be rolled back.
 
 use crate::cell::Cell;
-use crate::conflict::NewRow;
+use crate::conflict::{NewRow, RowKeys};
 use crate::error::{Conflict, Error, Result, damaged};
 use crate::layout::{Layout, StoredIndex};
-use crate::parts::{ROWS, change, index_key, write_layout};
+use crate::parts::{ROWS, index_key, write_layout};
 use crate::read::RelationReader;
 use crate::row_ref::RowKey;
 use crate::schema::Column;
 use std::sync::Arc;
-use tidalite_kv::Tree;
+use tidalite_kv::{Tree, change_part};
 use tidalite_pager::PageWrite;
 
 /// Write access to a relation. The caller stores the tree that it has lent.
@@ -60,12 +60,11 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
     /// `Unique`, `NotNull`, `Cell`, `Count`; `Store` with `Limit` for a key or a row that is too long. Nothing has changed
     /// then. A damaged page, a full disk.
     pub fn insert(&mut self, row: &[Cell]) -> Result<RowKey> {
-        let mut new = self.reader().new_row(row)?;
-        if let Some((conflict, _)) = self.reader().conflict_of(&new, row, None)? {
+        let new = self.reader().new_row(row)?;
+        if let Some((conflict, _)) = self.reader().conflict_of(&new.keys, row, None)? {
             return Err(self.unique(conflict, row));
         }
-        self.put(&mut new, None)?;
-        Ok(RowKey(new.key))
+        self.put_new(new)
     }
 
     /// Inserts a row of which only these columns are given; the others have their defaults, or null.
@@ -91,11 +90,13 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
             return self.insert(row).map(|_| false);
         }
         let new = self.reader().new_row(row)?;
-        let key = RowKey(new.key.clone());
-        match self.reader().get_row(&key)? {
-            Some(old) => self.replace(&key, &old, new, row).map(|()| true),
-            None => self.insert(row).map(|_| false),
+        if let Some(old) = self.keys_of(&new.keys.row)? {
+            return self.replace(&old, &new, row).map(|()| true);
         }
+        if let Some((conflict, _)) = self.reader().index_conflict(&new.keys, row, None)? {
+            return Err(self.unique(conflict, row));
+        }
+        self.put_new(new).map(|_| false)
     }
 
     /// Replaces the row with this key; the new row may have another primary key. A hidden key stays.
@@ -105,10 +106,10 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
     pub fn update(&mut self, key: &RowKey, row: &[Cell]) -> Result<()> {
         let mut new = self.reader().new_row(row)?;
         if self.layout.has_hidden_key() {
-            new.key.clone_from(&key.0);
+            new.keys.row.clone_from(&key.0);
         }
-        match self.reader().get_row(key)? {
-            Some(old) => self.replace(key, &old, new, row),
+        match self.keys_of(&key.0)? {
+            Some(old) => self.replace(&old, &new, row),
             None => Err(Error::NoSuchRow),
         }
     }
@@ -122,12 +123,11 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         if layout.indexes.is_empty() {
             return Ok(self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?);
         }
-        let Some(old) = self.reader().get_row(key)? else {
+        let Some(old) = self.keys_of(&key.0)? else {
             return Ok(false);
         };
-        for index in &layout.indexes {
-            let entry = [&layout.index_prefix(index, &old)[..], &key.0[..]].concat();
-            self.remove_entry(index, &entry)?;
+        for (at, index) in layout.indexes.iter().enumerate() {
+            self.remove_entry(index, &old.entry(at))?;
         }
         Ok(self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?)
     }
@@ -149,7 +149,7 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         key: &[u8],
         f: &mut dyn FnMut(&mut W, &mut tidalite_kv::TableWriter) -> tidalite_pager::Result<T>,
     ) -> tidalite_pager::Result<T> {
-        change(self.root, self.w, key, f)
+        change_part(self.root, self.w, key, f)
     }
 
     #[cold]
@@ -158,51 +158,64 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         Error::Unique { conflict, key }
     }
 
+    /// The keys of the stored row with this key.
+    fn keys_of(&self, key: &[u8]) -> tidalite_pager::Result<Option<RowKeys>> {
+        let key = RowKey(key.to_vec());
+        let row = self.reader().get_row(&key)?;
+        Ok(row.map(|row| RowKeys::of(&self.layout, key.0, &row)))
+    }
+
     /// Replaces a row, and the entries of those indexes whose columns change.
-    fn replace(&mut self, key: &RowKey, old: &[Cell], mut new: NewRow, row: &[Cell]) -> Result<()> {
-        if let Some((conflict, _)) = self.reader().conflict_of(&new, row, Some(key))? {
+    fn replace(&mut self, old: &RowKeys, new: &NewRow, row: &[Cell]) -> Result<()> {
+        let keys = &new.keys;
+        if let Some((conflict, _)) = self.reader().conflict_of(keys, row, Some(old))? {
             return Err(self.unique(conflict, row));
         }
         let layout = Arc::clone(&self.layout);
-        let mut kept = vec![false; layout.indexes.len()];
+        let is_moved = old.row != keys.row;
         for (at, index) in layout.indexes.iter().enumerate() {
-            let before = [&layout.index_prefix(index, old)[..], &key.0[..]].concat();
-            kept[at] = before == new.entry(at);
-            if !kept[at] {
-                self.remove_entry(index, &before)?;
+            if is_moved || old.prefixes[at] != keys.prefixes[at] {
+                self.remove_entry(index, &old.entry(at))?;
             }
         }
-        if key.0 != new.key {
-            self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?;
-        }
-        self.put(&mut new, Some(&kept))
-    }
-
-    /// Stores a row and its index entries. `kept` tells, for a row that replaces another, which entries exist already; a new
-    /// row gets its hidden key here.
-    fn put(&mut self, new: &mut NewRow, kept: Option<&[bool]>) -> Result<()> {
-        let takes_number = kept.is_none() && self.layout.has_hidden_key();
         self.change(&ROWS, &mut |w, table| {
-            if takes_number {
-                let number = table.take_sequence(1).ok_or_else(used_up)?;
-                new.key = number.to_be_bytes().to_vec();
+            if is_moved {
+                table.remove(w, &old.row)?;
             }
-            table.insert(w, &new.key, &new.value)
+            table.insert(w, &keys.row, &new.value)
         })?;
-        Ok(self.put_entries(new, kept)?)
-    }
-
-    fn put_entries(&mut self, new: &NewRow, kept: Option<&[bool]>) -> tidalite_pager::Result<()> {
-        let layout = Arc::clone(&self.layout);
         for (at, index) in layout.indexes.iter().enumerate() {
-            if kept.is_none_or(|kept| !kept[at]) {
-                let entry = new.entry(at);
-                self.change(&index_key(index.number), &mut |w, table| {
-                    table.insert(w, &entry, &[])
-                })?;
+            if is_moved || old.prefixes[at] != keys.prefixes[at] {
+                self.put_entry(index, &keys.entry(at))?;
             }
         }
         Ok(())
+    }
+
+    /// Stores a new row and its index entries; returns its key. A hidden key is assigned here.
+    fn put_new(&mut self, mut new: NewRow) -> Result<RowKey> {
+        let layout = Arc::clone(&self.layout);
+        self.change(&ROWS, &mut |w, table| {
+            if layout.has_hidden_key() {
+                let number = table.take_sequence(1).ok_or_else(used_up)?;
+                new.keys.row = number.to_be_bytes().to_vec();
+            }
+            table.insert(w, &new.keys.row, &new.value)
+        })?;
+        self.put_entries(&new.keys)?;
+        Ok(RowKey(new.keys.row))
+    }
+
+    fn put_entries(&mut self, keys: &RowKeys) -> tidalite_pager::Result<()> {
+        let layout = Arc::clone(&self.layout);
+        let mut indexes = layout.indexes.iter().enumerate();
+        indexes.try_for_each(|(at, index)| self.put_entry(index, &keys.entry(at)))
+    }
+
+    fn put_entry(&mut self, index: &StoredIndex, entry: &[u8]) -> tidalite_pager::Result<()> {
+        self.change(&index_key(index.number), &mut |w, table| {
+            table.insert(w, entry, &[]).map(drop)
+        })
     }
 
     /// Adds a stored row to all indexes; removes it instead, and returns false, if it conflicts with another row. For a
@@ -212,23 +225,12 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         key: &RowKey,
         row: &[Cell],
     ) -> tidalite_pager::Result<bool> {
-        let layout = Arc::clone(&self.layout);
-        let indexes = layout.indexes.iter();
-        let new = NewRow {
-            key: key.0.clone(),
-            value: Vec::new(),
-            prefixes: indexes.map(|one| layout.index_prefix(one, row)).collect(),
-        };
-        let conflict = match self.reader().conflict_of(&new, row, Some(key)) {
-            Ok(conflict) => conflict,
-            Err(Error::Store(error)) => return Err(error),
-            Err(_) => None,
-        };
-        if conflict.is_some() {
+        let keys = RowKeys::of(&self.layout, key.0.clone(), row);
+        if self.reader().index_conflict(&keys, row, None)?.is_some() {
             self.change(&ROWS, &mut |w, table| table.remove(w, &key.0))?;
             return Ok(false);
         }
-        self.put_entries(&new, None)?;
+        self.put_entries(&keys)?;
         Ok(true)
     }
 

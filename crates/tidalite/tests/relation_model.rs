@@ -90,6 +90,7 @@ struct Model {
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
     inserted: u64,
+    replaced: u64,
     updated: u64,
     removed: u64,
     refused: u64,
@@ -379,25 +380,36 @@ fn change_rows(rng: &mut Rng, relation: &mut RelationMut<'_>, model: &mut Model)
                 (found, known) => panic!("{found:?}, not {known:?}"),
             }
         }
-        5 if !model.has_hidden_key() => {
-            let nulls = model
-                .refusal(&new, None)
-                .filter(|one| matches!(one, Refusal::Null(_)));
-            let key = Key(model.pick(&model.schema.primary_key, &new));
-            let refusal = nulls.or_else(|| model.refusal(&new, Some(&key)));
+        5 => {
+            let mut new = new;
+            if let Some(key) = some_key(rng, model)
+                && rng.one_in(2)
+            {
+                for at in model.positions(&model.schema.primary_key) {
+                    new[at].clone_from(&model.rows[&key][at]);
+                }
+            }
+            let key = match model.has_hidden_key() {
+                true => Key(vec![Cell::U64(model.next)]),
+                false => Key(model.pick(&model.schema.primary_key, &new)),
+            };
+            let there = model.rows.contains_key(&key);
+            let refusal = model.refusal(&new, Some(&key));
             match (relation.upsert(&new), refusal) {
                 (Err(error), Some(refusal)) => {
                     assert_refused(&error, &refusal);
                     model.work.refused += 1;
                 }
-                (Ok(was), None) => {
+                (Ok(replaced), None) => {
+                    assert_eq!(replaced, there, "whether a row was replaced");
                     let new = model.stored(new);
+                    model.next += u64::from(model.has_hidden_key());
                     model.rows.remove(&key);
-                    assert_eq!(
-                        was,
-                        relation.view().unwrap().count() == model.rows.len() as u64 + 1 && was
-                    );
                     model.rows.insert(key, new);
+                    match replaced {
+                        true => model.work.replaced += 1,
+                        false => model.work.inserted += 1,
+                    }
                 }
                 (found, known) => panic!("{found:?}, not {known:?}"),
             }
@@ -780,11 +792,12 @@ fn random_work_agrees_with_a_model() {
     let total = |of: fn(&Work) -> u64| all.iter().map(of).sum::<u64>();
     let totals = [
         total(|work| work.inserted),
+        total(|work| work.replaced),
         total(|work| work.updated),
         total(|work| work.removed),
         total(|work| work.refused),
         total(|work| work.altered),
     ];
-    println!("inserted, updated, removed, refused, altered: {totals:?}");
+    println!("inserted, replaced, updated, removed, refused, altered: {totals:?}");
     assert!(count == 1 || totals.iter().all(|one| *one > 5 * count));
 }

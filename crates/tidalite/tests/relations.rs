@@ -231,6 +231,11 @@ fn only_changes_of_schemas_change_the_version_of_the_catalog() {
         .drop_column("id");
     refused.unwrap_err();
     changes(tx, false, "refused");
+    let mut tx = db.begin_write().unwrap();
+    let mut turbines = tx.relation_mut("turbines").unwrap().unwrap();
+    turbines.rename_column("name", "name").unwrap();
+    assert!(!turbines.drop_index("none").unwrap());
+    changes(tx, false, "calls without an effect");
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod record_units;
 mod records;
 mod refused_calls;
 mod relation_crash;
+mod relation_layouts;
 mod relation_model;
 mod relations;
 mod retention;

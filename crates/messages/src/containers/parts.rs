@@ -50,7 +50,7 @@ impl Part {
 
 /// Opens a part for reading; an empty table if the part does not exist yet.
 pub(crate) fn part<'r, R: PageRead>(root: &Tree, r: &'r R, part: Part) -> Result<TableReader<'r>> {
-    tidalite_kv::part(root, r, part as u8)
+    tidalite_kv::part(root, r, &part.key())
 }
 
 /// Changes a part, which is created if it does not exist.
@@ -60,7 +60,7 @@ pub(crate) fn change<W: PageWrite, T>(
     part: Part,
     change: &mut dyn FnMut(&mut W, &mut TableWriter) -> Result<T>,
 ) -> Result<T> {
-    tidalite_kv::change_part(root, w, part as u8, change)
+    tidalite_kv::change_part(root, w, &part.key(), change)
 }
 
 /// Reads a row of the root; an error if it is missing.

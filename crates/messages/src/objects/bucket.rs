@@ -108,7 +108,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         part: Part,
         change: &mut dyn FnMut(&mut W, &mut TableWriter) -> Result<T>,
     ) -> Result<T> {
-        tidalite_kv::change_part(self.root, self.w, part as u8, change)
+        tidalite_kv::change_part(self.root, self.w, &part.key(), change)
     }
 
     pub(crate) fn insert(&mut self, part: Part, key: &[u8], value: &[u8]) -> Result<()> {

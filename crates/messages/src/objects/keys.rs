@@ -147,11 +147,3 @@ pub(crate) fn time_of(key: &[u8]) -> Result<(i64, &[u8])> {
         )),
     }
 }
-
-/// The least key above all keys that begin with `prefix`; `None` if there is no such key.
-pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
-    let mut key = prefix[..=last].to_vec();
-    key[last] += 1;
-    Some(key)
-}

@@ -1,10 +1,11 @@
 //! Lists of objects: by prefix, with a delimiter, page by page, with filters.
 
-use crate::objects::keys::{after_prefix, name_of};
+use crate::objects::keys::name_of;
 use crate::objects::manifest::ObjectInfo;
 use crate::objects::parts::{Part, part, row_bytes};
 use crate::objects::read::BucketReader;
 use std::ops::Range;
+use tidalite_base::after_prefix;
 use tidalite_pager::{PageRead, Result};
 
 /// Maximum number of objects and prefixes of one page of a list.

@@ -54,7 +54,7 @@ impl Part {
 
 /// Opens a part for reading; an empty table if the part does not exist yet.
 pub(crate) fn part<'r, R: PageRead>(root: &Tree, r: &'r R, part: Part) -> Result<TableReader<'r>> {
-    tidalite_kv::part(root, r, part as u8)
+    tidalite_kv::part(root, r, &part.key())
 }
 
 /// Reads a row of the root; an error if it is missing.

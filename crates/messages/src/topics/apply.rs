@@ -114,7 +114,7 @@ impl<W: PageWrite> Apply<'_, W> {
         // The old messages must be read to know how many messages and bytes there will be.
         let (mut messages_after, mut bytes_after) = (self.state.messages, self.state.bytes);
         let (root, w) = (&mut *self.root, &mut *self.w);
-        let table = tidalite_kv::part(root, &*w, Part::Messages as u8)?;
+        let table = tidalite_kv::part(root, &*w, &Part::Messages.key())?;
         for change in &batch.changes {
             let key = batch.key(change);
             if let Some(value) = table.get(&*w, key)? {

@@ -34,7 +34,7 @@ impl Part {
 
 /// Opens a part for reading; an empty table if the part does not exist yet.
 pub(super) fn part<'r, R: PageRead>(root: &Tree, r: &'r R, part: Part) -> Result<TableReader<'r>> {
-    tidalite_kv::part(root, r, part as u8)
+    tidalite_kv::part(root, r, &part.key())
 }
 
 /// Reads a row; an error if it is missing.
@@ -57,7 +57,7 @@ pub(super) fn change<W: PageWrite, T>(
     part: Part,
     change: &mut dyn FnMut(&mut W, &mut TableWriter) -> Result<T>,
 ) -> Result<T> {
-    tidalite_kv::change_part(root, w, part as u8, change)
+    tidalite_kv::change_part(root, w, &part.key(), change)
 }
 
 /// The id in the key of a row of the part `Ids`.

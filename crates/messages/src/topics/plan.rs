@@ -14,6 +14,7 @@ use crate::topics::parts::Part;
 use crate::topics::read::TopicsReader;
 use crate::topics::steps::{Step, step, step_after_match};
 use crate::topics::terms;
+use tidalite_base::Corrupt;
 use tidalite_index::{RoaringTreemap, count, get, get_within};
 use tidalite_kv::Cursor;
 use tidalite_pager::{PageRead, Result};
@@ -61,7 +62,19 @@ pub(super) fn advance<R: PageRead>(
         }
     }
     *seeks += 1;
-    cursor.seek_ge(target)
+    seek(cursor, target)
+}
+
+/// Moves a cursor to the first row that is not below `target`. Keys that are out of order are an error: a walk would come to
+/// the same row again and again.
+pub(super) fn seek<R: PageRead>(cursor: &mut Cursor<'_, R>, target: &[u8]) -> Result<bool> {
+    let there = cursor.seek_ge(target)?;
+    if there && cursor.key() < target {
+        let found = format!("{} after a search", cursor.key().escape_ascii());
+        let expected = format!("{} or a greater one", target.escape_ascii());
+        return Err(Corrupt::new("key of a topic", 0, found, expected).into());
+    }
+    Ok(there)
 }
 
 /// Chooses the plan for a filter.

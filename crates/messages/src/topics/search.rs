@@ -11,7 +11,7 @@ use crate::topics::filter::Filter;
 use crate::topics::found::{Match, SearchCounters, SearchOptions, SearchPage};
 use crate::topics::key::{BEHIND, TopicText};
 use crate::topics::parts::{Part, id_of};
-use crate::topics::plan::{Plan, TRIAL_ROWS, advance, candidates, choose};
+use crate::topics::plan::{Plan, TRIAL_ROWS, advance, candidates, choose, seek};
 use crate::topics::read::TopicsReader;
 use crate::topics::record::{self, Head, head_in};
 use crate::topics::steps::{Step, first_target, step, step_after_match};
@@ -209,7 +209,7 @@ impl TopicSearch {
         let messages = reader.part(Part::Messages)?;
         let mut cursor = messages.cursor(&reader.r)?;
         self.counters.seeks += 1;
-        let mut there = cursor.seek_ge(&target)?;
+        let mut there = seek(&mut cursor, &target)?;
         while there {
             if budget.is_spent() {
                 cursor.key().clone_into(&mut target);

@@ -165,7 +165,7 @@ pub(super) fn relation(snap: &ReadTxn, name: &str) -> Relation {
             .map(|name| schema.position(name).unwrap())
             .collect()
     };
-    let is_hidden = schema.key_columns().is_empty();
+    let is_hidden = schema.primary_key.is_empty();
     let mut rows = Vec::new();
     let mut all = relation.rows(KeyBounds::all()).unwrap();
     while let Some(row) = all.next().unwrap() {
@@ -186,7 +186,7 @@ pub(super) fn relation(snap: &ReadTxn, name: &str) -> Relation {
                 default: column.default.as_ref().map(cell),
             })
             .collect(),
-        key: positions(schema.key_columns()),
+        key: positions(&schema.primary_key),
         indexes: schema
             .indexes()
             .iter()

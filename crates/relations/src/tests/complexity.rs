@@ -70,6 +70,10 @@ fn calls_touch_few_pages_of_a_large_relation() {
             row[5] = Cell::from("another");
             table.write().update(&key, &row).unwrap();
         });
+        assert!(
+            unindexed[0] < update[0],
+            "unique indexes whose columns stay are not searched"
+        );
         let calls = [insert, get, update, refused, alter, unindexed];
         counts.push(calls);
     }

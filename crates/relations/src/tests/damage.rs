@@ -4,7 +4,7 @@ use crate::bounds::KeyBounds;
 use crate::cell::Cell;
 use crate::kind::ColumnType;
 use crate::layout::Layout;
-use crate::parts::{ROWS, SCHEMA, change, index_key, part};
+use crate::parts::{ROWS, SCHEMA, index_key};
 use crate::read::RelationReader;
 use crate::recover::recover_relation;
 use crate::schema::{Column, Index, Schema};
@@ -12,7 +12,7 @@ use crate::tests::table::{Table, full, row, schema};
 use crate::write::RelationWriter;
 use std::ops::Bound;
 use std::sync::Arc;
-use tidalite_kv::Tree;
+use tidalite_kv::{Tree, change_part, part};
 use tidalite_pager::PageWrite;
 use tidalite_testkit::rng::Rng;
 
@@ -32,7 +32,7 @@ pub(super) fn rows(table: &Table, of: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 pub(super) fn put(table: &mut Table, of: &[u8], key: &[u8], value: Option<&[u8]>) {
     let Table { root, pages } = table;
-    change(root, pages, of, &mut |w, table| match value {
+    change_part(root, pages, of, &mut |w, table| match value {
         Some(value) => table.insert(w, key, value).map(drop),
         None => table.remove(w, key).map(drop),
     })
@@ -86,7 +86,6 @@ fn a_check_finds_rows_that_break_the_schema() {
     // Values that are not unique.
     let mut table = full(512, 20);
     let mut layout = Layout::clone(&table.read().into_layout());
-    layout.indexes[1].unique = true;
     layout.schema.indexes[1].unique = true;
     layout.indexes[1].columns = vec![power];
     layout.schema.indexes[1].columns = vec!["power".into()];

@@ -28,7 +28,6 @@ fn indexes_and_rows_are_repaired() {
     let Table { root, pages } = &mut table;
     let done = recover_relation(root, pages).unwrap().unwrap();
     let expected = RelationRecovery {
-        rows: 198,
         removed: 1,
         conflicts: 1,
     };
@@ -53,7 +52,8 @@ fn hidden_keys_go_on_behind_the_greatest_one() {
     put(&mut table, &ROWS, &700_u64.to_be_bytes(), Some(&value));
     let Table { root, pages } = &mut table;
     let done = recover_relation(root, pages).unwrap().unwrap();
-    assert_eq!((done.rows, done.removed, done.conflicts), (51, 0, 0));
+    assert_eq!(done, RelationRecovery::default());
+    assert_eq!(table.rows().len(), 51);
     table.assert_whole();
     let key = table.write().insert(&[Cell::Null]).unwrap();
     assert_eq!(key.as_bytes(), 701_u64.to_be_bytes());

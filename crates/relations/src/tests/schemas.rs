@@ -159,6 +159,28 @@ fn refused_rows_are_named() {
     assert_eq!(table.rows().len(), 2);
 }
 
+#[test]
+fn an_index_with_a_key_that_is_too_long_is_refused() {
+    let columns = ["a", "b"].map(|name| Column::new(name, ColumnType::Text));
+    let schema = columns.into_iter().fold(Schema::new(), Schema::column);
+    let mut table = Table::new(512, &schema);
+    let mut writer = table.write();
+    let long = Cell::from("x".repeat(9 << 20));
+    for text in ["short", "also short"] {
+        writer.insert(&[Cell::from(text), Cell::Null]).unwrap();
+    }
+    writer.insert(&[long.clone(), long]).unwrap();
+    let layout = writer.reader().into_layout();
+    let refused = writer.create_index(Index::new("both", ["a", "b"]));
+    assert!(matches!(
+        refused,
+        Err(Error::Store(tidalite_pager::Error::Limit { .. }))
+    ));
+    assert_eq!(table.read().into_layout(), layout);
+    table.write().create_index(Index::new("a", ["a"])).unwrap();
+    table.assert_whole();
+}
+
 /// Indexes are built from pieces of 1 KiB in tests: rows that conflict lie in different pieces, or in one.
 #[test]
 fn a_unique_index_is_refused_wherever_its_rows_lie() {

@@ -18,8 +18,8 @@ use crate::txn::open_table::OpenTable;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use std::ops::Bound;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{OnceLock, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_delta::DeltaPosition;
@@ -344,6 +344,7 @@ fn relocate_table(
             changed: true,
             created: false,
             retyped: false,
+            layout: OnceLock::new(),
         });
         tx.keep_table_roots()?;
         tx.tables.clear();

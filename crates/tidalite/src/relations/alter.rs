@@ -14,7 +14,7 @@ impl RelationMut<'_> {
     /// # Cost
     /// Writes the schema; touches no row.
     pub fn add_column(&mut self, column: Column) -> Result<()> {
-        self.alter(|relation| relation.add_column(column))
+        self.change(|relation| relation.add_column(column))
     }
 
     /// Drops a column.
@@ -25,7 +25,7 @@ impl RelationMut<'_> {
     /// # Cost
     /// Writes the schema; touches no row. Each row keeps the bytes of the value until it is written again.
     pub fn drop_column(&mut self, name: &str) -> Result<()> {
-        self.alter(|relation| relation.drop_column(name))
+        self.change(|relation| relation.drop_column(name))
     }
 
     /// Renames a column, also in the primary key and in indexes.
@@ -36,7 +36,7 @@ impl RelationMut<'_> {
     /// # Cost
     /// Writes the schema; touches no row.
     pub fn rename_column(&mut self, from: &str, to: &str) -> Result<()> {
-        self.alter(|relation| relation.rename_column(from, to))
+        self.change(|relation| relation.rename_column(from, to))
     }
 
     /// Sets the default of a column, or removes it. Existing rows do not change.
@@ -44,7 +44,7 @@ impl RelationMut<'_> {
     /// # Errors
     /// [`Schema`](crate::ErrorKind::Schema) for an unknown column, or a value that does not fit.
     pub fn set_default(&mut self, column: &str, default: Option<Cell>) -> Result<()> {
-        self.alter(|relation| relation.set_default(column, default))
+        self.change(|relation| relation.set_default(column, default))
     }
 
     /// Creates an index and fills it from the rows.
@@ -56,7 +56,7 @@ impl RelationMut<'_> {
     /// # Cost
     /// Reads all rows and sorts the entries, in pieces of 64 MiB.
     pub fn create_index(&mut self, index: Index) -> Result<()> {
-        self.alter(|relation| relation.create_index(index))
+        self.change(|relation| relation.create_index(index))
     }
 
     /// Drops an index; returns false if there is none with this name.
@@ -68,6 +68,6 @@ impl RelationMut<'_> {
     /// Frees the pages of the index.
     pub fn drop_index(&mut self, name: &str) -> Result<bool> {
         self.free_space();
-        self.alter(|relation| relation.drop_index(name))
+        self.change(|relation| relation.drop_index(name))
     }
 }

@@ -10,7 +10,7 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::table_types::TableLayout;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidalite_relations::{Layout, RelationReader, RelationWriter, Schema};
 
 const LAYOUT: TableLayout = TableLayout::Relation;
@@ -73,7 +73,7 @@ impl WriteTxn {
         let index = self.create_untyped(name, LAYOUT, |tree, pages| {
             RelationWriter::create(tree, pages, Arc::clone(&layout)).map(drop)
         })?;
-        self.note_relations();
+        self.note_layout(index, &layout);
         Ok(RelationMut::new(self, index, layout))
     }
 
@@ -85,9 +85,22 @@ impl WriteTxn {
         let Some(index) = self.open_untyped(name, LAYOUT)? else {
             return Ok(None);
         };
-        let (tree, pages) = self.table_tree(index)?;
-        let layout = RelationReader::open(tree, pages)?.into_layout();
+        let place = &self.tables[index].layout;
+        let layout = match place.get() {
+            Some(layout) => Arc::clone(layout),
+            None => {
+                let (tree, pages) = self.table_tree(index)?;
+                let layout = RelationReader::open(tree, pages)?.into_layout();
+                Arc::clone(place.get_or_init(|| layout))
+            }
+        };
         Ok(Some(RelationMut::new(self, index, layout)))
+    }
+
+    /// Keeps the new schema of an open relation, and counts the change.
+    pub(super) fn note_layout(&mut self, index: usize, layout: &Arc<Layout>) {
+        self.tables[index].layout = OnceLock::from(Arc::clone(layout));
+        self.note_relations();
     }
 
     /// A view of a relation in its current state, including the writes of this transaction; returns `None`, and creates

@@ -6,10 +6,8 @@ use crate::relations::rows::{RowRef, Rows};
 use crate::tables::open_write::Found;
 use crate::txn::pages::Pages;
 use crate::types::error::Result;
-use std::sync::Arc;
-use tidalite_relations::{
-    Cell, Error as Refusal, KeyBounds, Layout, RelationReader, RowKey, Schema,
-};
+use std::sync::{Arc, OnceLock};
+use tidalite_relations::{Cell, Error as Refusal, KeyBounds, RelationReader, RowKey, Schema};
 
 /// A relation, in a snapshot or in the current state of a write transaction.
 pub struct Relation<'a> {
@@ -20,23 +18,18 @@ pub struct Relation<'a> {
 
 impl<'a> Relation<'a> {
     pub(super) fn of(pages: Pages<'a>, found: Found<'a>) -> Result<Self> {
-        Self::new(RelationReader::open(&found.tree, pages)?, found.named)
-    }
-
-    pub(super) fn with_layout(
-        pages: Pages<'a>,
-        found: Found<'a>,
-        layout: Arc<Layout>,
-    ) -> Result<Self> {
-        let reader = RelationReader::with_layout(&found.tree, pages, layout);
-        Self::new(reader, found.named)
-    }
-
-    fn new(reader: RelationReader<Pages<'a>>, named: Named<'a>) -> Result<Self> {
+        let known = found.layout.and_then(OnceLock::get);
+        let reader = match known {
+            Some(layout) => RelationReader::with_layout(&found.tree, pages, Arc::clone(layout)),
+            None => RelationReader::open(&found.tree, pages)?,
+        };
+        if let Some(place) = found.layout {
+            place.get_or_init(|| Arc::clone(reader.layout()));
+        }
         Ok(Self {
             count: reader.count()?,
             reader,
-            named,
+            named: found.named,
         })
     }
 

@@ -26,7 +26,7 @@ impl<'t> RelationMut<'t> {
         Self { txn, index, layout }
     }
 
-    fn change<T>(
+    pub(super) fn change<T>(
         &mut self,
         change: impl FnOnce(&mut RelationWriter<'_, PagesMut>) -> Result<T, Refusal>,
     ) -> Result<T> {
@@ -38,18 +38,11 @@ impl<'t> RelationMut<'t> {
                 done => Ok((done, writer.into_layout())),
             }
         })?;
-        self.layout = layout;
+        if !Arc::ptr_eq(&layout, &self.layout) {
+            self.txn.note_layout(self.index, &layout);
+            self.layout = layout;
+        }
         done.map_err(|error| refused(self.txn.table_name(self.index), error))
-    }
-
-    /// As `change`, for a change of the schema.
-    pub(super) fn alter<T>(
-        &mut self,
-        change: impl FnOnce(&mut RelationWriter<'_, PagesMut>) -> Result<T, Refusal>,
-    ) -> Result<T> {
-        let done = self.change(change)?;
-        self.txn.note_relations();
-        Ok(done)
     }
 
     pub(super) fn free_space(&mut self) {
@@ -75,7 +68,7 @@ impl<'t> RelationMut<'t> {
     pub fn view(&self) -> Result<Relation<'_>> {
         self.txn.check_usable()?;
         let found = Found::open(&self.txn.tables[self.index]);
-        Relation::with_layout(self.txn.pages_view(), found, Arc::clone(&self.layout))
+        Relation::of(self.txn.pages_view(), found)
     }
 
     /// Inserts a row with a value for each column, in the order of the schema; returns its key.

@@ -4,6 +4,7 @@ use crate::tables::codec::{AsArg, TableKey};
 use crate::tables::key_range::{KeyBounds, KeyRange, lent};
 use std::borrow::Cow;
 use std::ops::{Bound, RangeBounds};
+use tidalite_base::after_prefix;
 
 /// Lower and upper bound of a range of keys.
 pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
@@ -14,17 +15,7 @@ pub(crate) fn owned((from, to): KeyBounds<'_>) -> Ends {
 
 /// The bounds of the range of all keys that begin with `prefix`.
 pub(crate) fn prefixed(prefix: &[u8]) -> Ends {
-    let mut end = prefix.to_vec();
-    while end.last() == Some(&u8::MAX) {
-        end.pop();
-    }
-    let end = match end.last_mut() {
-        Some(last) => {
-            *last += 1;
-            Bound::Excluded(end)
-        }
-        None => Bound::Unbounded,
-    };
+    let end = after_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
     (Bound::Included(prefix.to_vec()), end)
 }
 

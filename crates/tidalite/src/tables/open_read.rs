@@ -1,6 +1,5 @@
 //! Opening tables for reading, in a snapshot or in a write transaction.
 
-use crate::catalog::table_name::Named;
 use crate::tables::codec::{TableKey, TableValue};
 use crate::tables::open_types::Requested;
 use crate::tables::open_write::{Found, expect_kind};
@@ -127,17 +126,13 @@ impl<S: ReadSource> Reading<S> {
     /// Finds a table like `find`, in the cache that all snapshots of this commit share, or else in the catalog.
     fn find_kept(&self, name: &str) -> Result<Option<Found<'_>>> {
         let kept = &self.cache.tables;
-        if let Some((name, tree, types)) = kept.get(name) {
-            return Ok(Some(Found {
-                named: Named::Lent(name),
-                tree,
-                types: types.map(Cow::Borrowed),
-            }));
+        if let Some(kept) = kept.get(name) {
+            return Ok(Some(Found::kept(kept)));
         }
         let found = Found::in_catalog(&self.cache.roots, &self.pages, name)?;
         if let Some(found) = &found {
             kept.note(name, found.tree, found.types.as_deref());
         }
-        Ok(found)
+        Ok(kept.get(name).map(Found::kept).or(found))
     }
 }

@@ -10,13 +10,16 @@ use crate::tables::set_table_mut::SetTableMut;
 use crate::tables::table::Table;
 use crate::tables::table_mut::TableMut;
 use crate::txn::open_table::{OpenTable, TABLE_NAME_BYTES_MAX, names};
+use crate::txn::table_cache::Kept;
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::table_types::{TableLayout, TableTypes};
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::PageRead;
+use tidalite_relations::Layout;
 
 /// A table that was found by its name, in a transaction or in the catalog.
 pub(crate) struct Found<'a> {
@@ -24,6 +27,8 @@ pub(crate) struct Found<'a> {
     pub(crate) tree: Tree,
     /// The types stored with the table; `None` for plain bytes.
     pub(crate) types: Option<Cow<'a, TableTypes>>,
+    /// The place for the decoded schema of a relation, if the table is kept in memory.
+    pub(crate) layout: Option<&'a OnceLock<Arc<Layout>>>,
 }
 
 impl<'a> Found<'a> {
@@ -32,6 +37,16 @@ impl<'a> Found<'a> {
             named: Named::Lent(&table.name),
             tree: table.tree,
             types: table.types.as_ref().map(Cow::Borrowed),
+            layout: Some(&table.layout),
+        }
+    }
+
+    pub(crate) fn kept(table: &'a Kept) -> Self {
+        Self {
+            named: Named::Lent(&table.name),
+            tree: table.tree,
+            types: table.types.as_ref().map(Cow::Borrowed),
+            layout: Some(&table.layout),
         }
     }
 
@@ -44,6 +59,7 @@ impl<'a> Found<'a> {
             named: Named::of(name),
             tree: entry.tree,
             types: entry.types.map(Cow::Owned),
+            layout: None,
         }))
     }
 }
@@ -135,6 +151,7 @@ impl WriteTxn {
             changed: created,
             created,
             retyped: false,
+            layout: OnceLock::new(),
         });
         Ok(Some(self.tables.len() - 1))
     }
@@ -182,6 +199,7 @@ impl WriteTxn {
         let table = &mut self.tables[index];
         if table.types != types {
             table.types = types;
+            table.layout = OnceLock::new();
             table.retyped = true;
             table.changed = true;
         }
@@ -307,6 +325,8 @@ impl WriteTxn {
         types: Option<TableTypes>,
     ) -> Result<TableMut<'_>> {
         let index = self.open_with(name, false, types)?;
+        // The rows of a relation include its schema.
+        self.tables[index].layout = OnceLock::new();
         Ok(TableMut::new(self, index))
     }
 

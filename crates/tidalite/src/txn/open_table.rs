@@ -4,9 +4,11 @@ use crate::catalog::roots::Roots;
 use crate::catalog::table_roots::TableEntry;
 use crate::types::error::Result;
 use crate::types::table_types::TableTypes;
+use std::sync::{Arc, OnceLock};
 use tidalite_base::Corrupt;
 use tidalite_kv::{AppendCursor, Tree};
 use tidalite_pager::PageRead;
+use tidalite_relations::Layout;
 
 /// Maximum length of a table name in bytes.
 pub const TABLE_NAME_BYTES_MAX: usize = 255;
@@ -29,6 +31,8 @@ pub(crate) struct OpenTable {
     pub(crate) created: bool,
     /// Whether the types stored in the `tables` tree of the catalog are out of date.
     pub(crate) retyped: bool,
+    /// The decoded schema of a relation, once it was needed.
+    pub(crate) layout: OnceLock<Arc<Layout>>,
 }
 
 impl OpenTable {

@@ -1,34 +1,37 @@
 //! Cache of tables found by snapshots of one commit: finding a table by name needs a lookup in the tree of tables and
-//! the decoding of a root, which takes longer than beginning a snapshot.
+//! the decoding of a root, which takes longer than beginning a snapshot. The schema of a relation is decoded once, too.
 //!
 //! Invariants: 1. All entries belong to one commit: a snapshot never changes, so entries stay valid.
 //! 2. The places of the cache are filled in order and never change. Two threads that look up the same table
 //!    concurrently may fill two places with it.
 
 use crate::types::table_types::TableTypes;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use tidalite_kv::Tree;
+use tidalite_relations::Layout;
 
 /// Maximum number of cached tables. Further tables are looked up each time.
 const KEPT: usize = 16;
 
-struct Found {
-    name: Box<str>,
-    tree: Tree,
-    types: Option<TableTypes>,
+/// A table that a snapshot has found.
+pub(crate) struct Kept {
+    pub(crate) name: Box<str>,
+    pub(crate) tree: Tree,
+    pub(crate) types: Option<TableTypes>,
+    /// The decoded schema of a relation, once it was needed.
+    pub(crate) layout: OnceLock<Arc<Layout>>,
 }
 
 /// Cache of the tables that snapshots of one commit have found; the head of this file lists the invariants.
 #[derive(Default)]
-pub(crate) struct TableCache([OnceLock<Found>; KEPT]);
+pub(crate) struct TableCache([OnceLock<Kept>; KEPT]);
 
 impl TableCache {
-    /// The name, root and types of a table, if the cache has it.
+    /// A table, if the cache has it.
     #[inline]
-    pub(crate) fn get(&self, name: &str) -> Option<(&str, Tree, Option<&TableTypes>)> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Kept> {
         let mut kept = self.0.iter().map_while(OnceLock::get);
-        let found = kept.find(|found| *found.name == *name)?;
-        Some((&found.name, found.tree, found.types.as_ref()))
+        kept.find(|kept| *kept.name == *name)
     }
 
     /// Adds a table that was just found, if a place is free.
@@ -36,10 +39,13 @@ impl TableCache {
         let Some(free) = self.0.iter().find(|place| place.get().is_none()) else {
             return;
         };
-        let name = name.into();
         // Another thread may have filled the place meanwhile: then a later lookup adds this table.
-        let types = types.cloned();
-        let _ = free.set(Found { name, tree, types });
+        let _ = free.set(Kept {
+            name: name.into(),
+            tree,
+            types: types.cloned(),
+            layout: OnceLock::new(),
+        });
     }
 }
 

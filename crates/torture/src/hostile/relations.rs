@@ -13,7 +13,7 @@ use tidalite::{Database, ErrorKind, ReadTxn, Relation, RelationMut, Result, Writ
 /// Maximum number of rows that are read or changed by one call.
 const MOST: usize = 500;
 /// Number of kinds of changes.
-const KINDS: u32 = 12;
+const KINDS: u32 = 14;
 
 /// Creates the file: a relation with columns of all types, and one with a hidden key.
 ///
@@ -118,12 +118,26 @@ fn all_of(relation: &Relation<'_>) -> Result<()> {
     keep(&mut seen, back.and_then(walk));
     for i in [0, 33, 149] {
         drop(relation.get(&key(i)));
+        let found = relation.row_key(&key(i));
+        let found = found.and_then(|key| relation.with_row(&key, |row| row.to_cells()));
+        // The hidden key of the other relation is another number of cells.
+        keep(&mut seen, allowed(found));
+    }
+    // Schemas of changed bytes may have keys of other types.
+    for cells in [
+        vec![Cell::Null],
+        vec![Cell::from("part\0\u{1}")],
+        key(33).to_vec(),
+    ] {
+        let range = KeyBounds::new(Bound::Included(cells), Bound::Unbounded);
+        keep(&mut seen, allowed(relation.count_in(range.clone())));
+        keep(&mut seen, allowed(relation.rows(range).and_then(walk)));
     }
     keep(
         &mut seen,
         relation.get_row(&RowKey::from_bytes([0; 8])).map(drop),
     );
-    keep(&mut seen, relation.split(KeyBounds::all(), 4).map(drop));
+    keep(&mut seen, parts(relation));
     for index in relation.schema().indexes() {
         let all = relation.rows_by(&index.name, KeyBounds::all());
         keep(&mut seen, all.and_then(walk));
@@ -133,10 +147,24 @@ fn all_of(relation: &Relation<'_>) -> Result<()> {
     seen
 }
 
+/// Reads a relation in parts.
+fn parts(relation: &Relation<'_>) -> Result<()> {
+    let cuts = relation.split(KeyBounds::all(), 4)?;
+    for part in 0..=cuts.len() {
+        let from = part.checked_sub(1).map(|at| &cuts[at]);
+        walk(relation.rows_between(KeyBounds::all(), from, cuts.get(part))?)?;
+    }
+    Ok(())
+}
+
 fn walk(mut rows: Rows<'_>) -> Result<()> {
     let mut left = MOST;
     while let Some(row) = rows.next()? {
-        let _ = (row.key(), row.to_cells()?);
+        let cells = row.to_cells()?;
+        let _ = (row.key(), row.key_bytes());
+        for at in (0..cells.len()).rev() {
+            row.cell(at)?;
+        }
         left -= 1;
         if left == 0 {
             break;
@@ -155,7 +183,16 @@ fn changed(tx: &mut WriteTxn, name: &str, step: u32) -> Result<()> {
         return tx.drop_table(name).map(drop);
     }
     match tx.relation_mut(name)? {
-        Some(mut relation) => change(&mut relation, step),
+        Some(mut relation) => change(&mut relation, step)?,
+        None => return Ok(()),
+    }
+    if step == 3 {
+        let renamed = format!("{name} renamed");
+        allowed(tx.rename_table(name, &renamed))?;
+        allowed(tx.rename_table(&renamed, name))?;
+    }
+    match tx.view_relation(name)? {
+        Some(view) => view.rows(KeyBounds::all()).and_then(walk),
         None => Ok(()),
     }
 }
@@ -183,7 +220,8 @@ fn allowed<T>(result: Result<T>) -> Result<()> {
             | ErrorKind::Schema
             | ErrorKind::UniqueViolation
             | ErrorKind::NotNullViolation
-            | ErrorKind::NotFound,
+            | ErrorKind::NotFound
+            | ErrorKind::InvalidName,
             _,
         )) => Ok(()),
         Err((_, error)) => Err(error),
@@ -204,6 +242,11 @@ fn change(relation: &mut RelationMut<'_>, step: u32) -> Result<()> {
                 allowed(relation.find_conflict(row))?;
                 allowed(relation.insert(row))?;
                 allowed(relation.upsert(row))?;
+                allowed(relation.update(key, row))?;
+            }
+            // Each row gets the key and the texts of the one before it.
+            let rows = rows_of(relation)?;
+            for ((key, _), (_, row)) in rows.iter().skip(1).zip(&rows).step_by(7) {
                 allowed(relation.update(key, row))?;
             }
         }
@@ -233,6 +276,22 @@ fn change(relation: &mut RelationMut<'_>, step: u32) -> Result<()> {
         }
         8 => allowed(relation.insert_columns(&[]))?,
         9 => allowed(relation.create_index(Index::new("unique", columns).unique()))?,
+        10 => {
+            let rows: Vec<Vec<Cell>> = (2_000..2_040).map(row).collect();
+            allowed(relation.insert_many(&rows))?;
+            let again = rows_of(relation)?;
+            let again: Vec<&[Cell]> = again.iter().map(|(_, row)| &row[..]).collect();
+            allowed(relation.insert_many(&again))?;
+            for row in &rows {
+                allowed(relation.upsert(row))?;
+            }
+        }
+        11 => {
+            for column in &columns {
+                allowed(relation.set_default(column, None))?;
+                allowed(relation.set_default(column, Some(Cell::I64(1))))?;
+            }
+        }
         _ => relation.clear()?,
     }
     Ok(())

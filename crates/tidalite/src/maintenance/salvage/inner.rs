@@ -75,7 +75,8 @@ pub(super) fn inner_rows(
     Ok(())
 }
 
-/// Longer values of topics, queues, buckets and containers are not read to recognise a leaf.
+/// Longer values are not read to recognise a leaf, except in hash tables and buffered tables, whose leaves are recognised by
+/// all values.
 const KNOWN_BYTES_MAX: u64 = 64 << 10;
 
 /// The nested table of a leaf, and the first and the last key of the leaf; `None` if the table is unknown.
