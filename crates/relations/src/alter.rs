@@ -175,7 +175,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         self.store(layout)
     }
 
-    /// Drops an index; returns false if there is none with this name.
+    /// Drops an index; returns false if no index has this name.
     ///
     /// # Errors
     /// A damaged page, a full disk.

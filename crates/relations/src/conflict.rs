@@ -8,7 +8,7 @@ use crate::row_ref::RowKey;
 use tidalite_kv::KEY_BYTES_MAX;
 use tidalite_pager::PageRead;
 
-/// The keys under which a row is stored: its own, and those of its index entries.
+/// The keys under which a row is stored: its own, and the keys of its index entries.
 pub(crate) struct RowKeys {
     /// The primary key or the hidden key.
     pub(crate) row: Vec<u8>,

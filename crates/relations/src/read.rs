@@ -91,7 +91,7 @@ impl<R: PageRead> RelationReader<R> {
         bounds::encode(&self.layout, &pieces, key).map(RowKey)
     }
 
-    /// Passes the row with this key to `found`; returns `None` if there is none.
+    /// Passes the row with this key to `found`; returns `None` for an unknown key.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `found`.

@@ -22,7 +22,7 @@ type Next = Option<Vec<u8>>;
 /// Keys of rows, and their cells.
 type FoundRows = Vec<(RowKey, Vec<Cell>)>;
 
-/// Rows that are examined before those that cannot stay are removed.
+/// Number of rows that are examined before the rows that cannot stay are removed.
 const STEP_ROWS: usize = 1 << 14;
 
 /// Numbers of rows that a recovery removed.

@@ -178,7 +178,7 @@ impl Schema {
         self.columns.iter().position(|one| one.name == column)
     }
 
-    /// Position of the column with this name; an error if there is none.
+    /// Position of the column with this name; an error for an unknown name.
     pub(crate) fn expect(&self, column: &str) -> Result<usize> {
         match self.position(column) {
             Some(at) => Ok(at),

@@ -85,7 +85,7 @@ mod tests {
             push_signed(&mut bytes, value);
             assert_eq!(read_wide_signed(&bytes), Some((value, bytes.len())));
         }
-        // Both widths agree on every integer that 64 bits hold, and on bytes that are none.
+        // Both widths agree on every integer that 64 bits hold, and on bytes that encode no integer.
         let beyond = u128::from(u64::MAX) + 1;
         for value in (0..128).flat_map(|bit| [1u128 << bit, (1 << bit) - 1, beyond - 1, beyond]) {
             let mut bytes = Vec::new();
