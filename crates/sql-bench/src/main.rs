@@ -28,11 +28,12 @@
 //! - DuckDB loads the rows of `tsbs` sorted by host and time.
 //! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, a write-ahead log, 2 GB of cache and mapped memory.
 //! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`, merged before the queries.
-//! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced.
+//! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced. It
+//!   allocates files of its newest partition ahead, which weighs on the bytes of small data.
 //! - VictoriaMetrics: no cache of results (`-search.disableCache`, `nocache=1`), merged before the queries. It gets
 //!   PromQL, which cannot ask for `newest`; the head of `tsbs/promql.rs` says where it asks for less. `scan` is an export.
 //!
-//! Times are those of the client, from sending a query to having the last byte: results of Arrow (chDB), arrays (DuckDB),
+//! Times are taken by the client, from sending a query to having the last byte: results of Arrow (chDB), arrays (DuckDB),
 //! tuples (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers
 //! run one after the other, each query once beforehand, and once only if it takes more than a second. Numbers of rows
 //! and sums of all results must agree with ours.

@@ -7,14 +7,14 @@ use crate::python;
 use crate::tsbs::files::{self, Format, Order, Values};
 use crate::tsbs::promql;
 use crate::tsbs::queries::{Kind, Place, Query};
-use crate::tsbs::report::{Peer, Timed};
+use crate::tsbs::report::{Peer, Peers, Timed};
 use crate::tsbs::sql::{CHDB, DUCKDB, QUESTDB, SQLITE};
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use tempfile::TempDir;
 
-/// The program: the engines in its own process, those in processes of their own, and the measurement.
+/// The program: the embedded engines, the servers, and the measurement.
 const PROGRAM: &str = concat!(
     include_str!("peers/embedded.py"),
     include_str!("peers/servers.py"),
@@ -57,13 +57,6 @@ const ENGINES: [Engine; 5] = [
         text: promql::text,
     },
 ];
-
-/// The peers that were measured, and the errors of those that failed.
-#[derive(Default)]
-pub(crate) struct Peers {
-    pub(crate) measured: Vec<Peer>,
-    pub(crate) failures: Vec<String>,
-}
 
 /// Loads the rows and runs all queries in each peer that is there; in the given order, or in the order that suits it.
 pub(crate) fn run(

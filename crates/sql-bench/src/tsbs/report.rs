@@ -2,7 +2,6 @@
 
 use crate::cells::median;
 use crate::options::Options;
-use crate::tsbs::peers::Peers;
 use crate::tsbs::queries::Query;
 use std::error::Error;
 
@@ -25,6 +24,13 @@ pub(crate) struct Peer {
     /// Bytes of the rows on disk.
     pub(crate) bytes: f64,
     pub(crate) timed: Vec<Timed>,
+}
+
+/// The measured peers, and the errors of failed ones.
+#[derive(Default)]
+pub(crate) struct Peers {
+    pub(crate) measured: Vec<Peer>,
+    pub(crate) failures: Vec<String>,
 }
 
 impl Timed {
