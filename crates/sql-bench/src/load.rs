@@ -1,94 +1,156 @@
-//! Loads the rows of time series: row by row with the library, and as Arrow batches with SQL.
+//! Loads the rows of time series: row by row with the library, as Arrow batches with SQL, and in the peers.
+//!
+//! DuckDB and chDB take Arrow, too, SQLite takes tuples of Python, and the servers take line protocol over HTTP in
+//! requests of 4 MiB. The clock stops when the rows are committed, or visible in servers. DuckDB writes a checkpoint
+//! within this time; merges of chDB and VictoriaMetrics come afterwards, before the bytes are counted. Only ours, DuckDB
+//! and SQLite are durable then.
 
 use crate::cells::{self, Cell};
 use crate::options::Options;
 use crate::tsbs::data::{self, COLUMNS};
-use crate::tsbs::ours;
+use crate::tsbs::files::{self, Order, Values};
+use crate::tsbs::report::Timed;
+use crate::tsbs::{ours, peers, queries};
 use std::error::Error;
-use std::sync::Arc;
 use std::time::Instant;
 use tempfile::TempDir;
 use tidalite::Database;
 use tidalite_sql::Connection;
-use tidalite_sql::arrow::array::{
-    ArrayRef, Int64Array, RecordBatch, StringArray, TimestampSecondArray,
-};
 
-/// Number of rows of a batch.
-const BATCH_ROWS: usize = 8192;
+/// The figures of one engine.
+#[derive(Clone, Copy)]
+struct Figures {
+    seconds: f64,
+    bytes: f64,
+}
 
-/// The values of all rows, by host.
-type Values = Vec<Vec<[i64; 10]>>;
+/// One way to load: its name, and the figures of ours and of the peers, by name.
+struct Load {
+    name: &'static str,
+    own: Figures,
+    peers: Vec<(String, Figures)>,
+}
 
-/// A row: its host, and its place among the rows of the host.
-type Place = (usize, usize);
-
-/// Loads the rows in each way into a new file, in one durable transaction, and prints the rates.
+/// Loads the rows in each way into a new file, in one transaction, and prints the rates.
+///
+/// # Errors
+/// Includes failures of peers, and peers that do not find all rows.
 pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let values = data::all(options)?;
-    let (hosts, each) = (values.len(), values[0].len());
-    println!(
-        "\n{} rows of ten integers loaded in one durable transaction\n",
-        hosts * each
-    );
-    println!("| load | rows/s | bytes a value |\n|---|---:|---:|");
-    measure(
-        "row by row, one host after the other",
-        &values,
-        |database| {
-            let began = Instant::now();
-            ours::load(&values, database)?;
-            Ok(began.elapsed().as_secs_f64())
-        },
-    )?;
-    let by_host = (0..hosts).flat_map(|host| (0..each).map(move |row| (host, row)));
-    let by_time = (0..each).flat_map(|row| (0..hosts).map(move |host| (host, row)));
-    let orders: [(&str, Vec<Place>); 2] = [
-        ("Arrow, one host after the other", by_host.collect()),
-        ("Arrow, all hosts at each time", by_time.collect()),
-    ];
-    for (name, order) in orders {
-        let parts = order.chunks(BATCH_ROWS);
-        let batches: Vec<RecordBatch> = parts
-            .map(|part| batch(&values, part))
-            .collect::<Result<_, _>>()?;
-        measure(name, &values, |database| {
+    let mut failures = Vec::new();
+    let own = measure("row by row", &values, |database| {
+        let began = Instant::now();
+        ours::load(&values, database)?;
+        Ok(began.elapsed().as_secs_f64())
+    })?;
+    let mut loads = vec![Load {
+        name: "row by row, one host after the other",
+        own,
+        peers: Vec::new(),
+    }];
+    for (name, order) in [
+        ("Arrow, one host after the other", Order::ByHost),
+        ("Arrow, all hosts at each time", Order::ByTime),
+    ] {
+        let peers = peers(options, &values, order, &mut failures)?;
+        let batches = files::batches(&values, order)?;
+        let own = measure(name, &values, |database| {
             let mut connection = Connection::new(database)?;
             connection.execute(&create())?;
             let began = Instant::now();
             connection.insert("cpu", batches)?;
             Ok(began.elapsed().as_secs_f64())
         })?;
+        loads.push(Load { name, own, peers });
     }
-    Ok(())
+    print(&values, &loads);
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(failures.join("\n").into()),
+    }
 }
 
-/// Loads the rows with `load`, which returns its seconds; checks them, and prints a line.
+/// Loads the rows with `load`, which returns its seconds, and checks them.
 fn measure(
     name: &str,
     values: &Values,
     load: impl FnOnce(&Database) -> Result<f64, Box<dyn Error>>,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<Figures, Box<dyn Error>> {
     let scratch = TempDir::new()?;
     let path = scratch.path().join("cpu.tdl");
     let database = Database::open(&path)?;
     let seconds = load(&database)?;
-    let all = || values.iter().flatten();
-    let rows = all().count();
-    let sum: i64 = all().map(|row| row[9]).sum();
+    let (rows, sum) = expected(values);
     let mut connection = Connection::new(&database)?;
     let query = "SELECT count(*), sum(usage_guest_nice) FROM cpu WHERE host <> ''";
     let found = cells::rows(&cells::answer(&mut connection, query)?)?;
-    let expected = vec![Cell::Number(rows as f64), Cell::Number(sum as f64)];
+    let expected = vec![Cell::Number(rows), Cell::Number(sum)];
     if let Some(difference) = cells::difference(&found, &[expected]) {
         return Err(format!("{name}: {difference}").into());
     }
-    println!(
-        "| {name} | {:.0} | {:.2} |",
-        rows as f64 / seconds,
-        std::fs::metadata(&path)?.len() as f64 / (rows * COLUMNS.len()) as f64
-    );
-    Ok(())
+    let bytes = std::fs::metadata(&path)?.len() as f64;
+    Ok(Figures { seconds, bytes })
+}
+
+/// Loads the rows in all peers, and checks them.
+fn peers(
+    options: &Options,
+    values: &Values,
+    order: Order,
+    failures: &mut Vec<String>,
+) -> Result<Vec<(String, Figures)>, Box<dyn Error>> {
+    let check = [queries::check(options)];
+    let peers = peers::run(options, values, Some(order), &check)?;
+    failures.extend(peers.failures);
+    let (rows, sum) = expected(values);
+    // Peers return both numbers in one row, or their sum.
+    let expected = Timed::new(&check[0], Vec::new(), vec![(1, rows + sum)]);
+    let mut figures = Vec::new();
+    for peer in peers.measured {
+        if !peer.timed.iter().any(|timed| expected.agrees(timed)) {
+            failures.push(format!("{}: other rows than loaded", peer.name));
+        }
+        let (seconds, bytes) = (peer.seconds, peer.bytes);
+        figures.push((peer.name, Figures { seconds, bytes }));
+    }
+    Ok(figures)
+}
+
+/// Number of rows, and the sum of their last column.
+fn expected(values: &Values) -> (f64, f64) {
+    let all = || values.iter().flatten();
+    let sum: i64 = all().map(|row| row[9]).sum();
+    (all().count() as f64, sum as f64)
+}
+
+/// Prints a line of rates and a line of sizes for each way.
+fn print(values: &Values, loads: &[Load]) {
+    let rows = values.iter().map(Vec::len).sum::<usize>();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in loads.iter().flat_map(|load| &load.peers) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    let head: String = names.iter().map(|name| format!(" {name} |")).collect();
+    println!("\n{rows} rows of ten integers loaded in one transaction, durable in ours\n");
+    println!("| load | unit | ours |{head}");
+    println!("|---|---|---:|{}", "---:|".repeat(names.len()));
+    let rate = |figures: Figures| format!("{:.0}", rows as f64 / figures.seconds);
+    let size = |figures: Figures| format!("{:.2}", figures.bytes / (rows * COLUMNS.len()) as f64);
+    let units: [(&str, &dyn Fn(Figures) -> String); 2] =
+        [("rows/s", &rate), ("bytes a value", &size)];
+    for load in loads {
+        for (unit, shown) in units {
+            let mut line = format!("| {} | {unit} | {} |", load.name, shown(load.own));
+            for name in &names {
+                let peer = load.peers.iter().find(|peer| peer.0 == *name);
+                let text = peer.map_or(String::new(), |peer| shown(peer.1));
+                line.push_str(&format!(" {text} |"));
+            }
+            println!("{line}");
+        }
+    }
 }
 
 /// The statement that creates the metric.
@@ -100,31 +162,4 @@ fn create() -> String {
     format!(
         "CREATE TABLE cpu (time TIMESTAMP(0), host TEXT, region TEXT{columns}) WITH (series = true)"
     )
-}
-
-fn batch(values: &Values, places: &[Place]) -> Result<RecordBatch, Box<dyn Error>> {
-    let time = |&(_, row): &Place| data::BEGIN + row as i64 * data::STEP;
-    let host = |&(host, _): &Place| format!("host_{host}");
-    let region = |&(host, _): &Place| data::region(host);
-    let mut columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "time",
-            Arc::new(TimestampSecondArray::from_iter_values(
-                places.iter().map(time),
-            )),
-        ),
-        (
-            "host",
-            Arc::new(StringArray::from_iter_values(places.iter().map(host))),
-        ),
-        (
-            "region",
-            Arc::new(StringArray::from_iter_values(places.iter().map(region))),
-        ),
-    ];
-    for (at, name) in COLUMNS.into_iter().enumerate() {
-        let column = places.iter().map(|&(host, row)| values[host][row][at]);
-        columns.push((name, Arc::new(Int64Array::from_iter_values(column))));
-    }
-    Ok(RecordBatch::try_from_iter(columns)?)
 }

@@ -1,4 +1,4 @@
-//! Times SQL over time series and typed tables, beside DuckDB and SQLite.
+//! Times SQL over time series and typed tables, beside other databases.
 //!
 //! ```text
 //! options   the command line
@@ -10,8 +10,33 @@
 //! typed     inserts, look-ups and updates of one typed table
 //! ```
 //!
-//! `cargo run --release -p tidalite-sql-bench -- --peers` runs all parts, `--only tpch` one of them. The peers need the
-//! packages of Python `duckdb`, `numpy` and `sqlite3`.
+//! `cargo run --release -p tidalite-sql-bench -- --peers` runs all parts, `--only tpch` one of them. `--peers` needs
+//! Python 3.8 as `python3`; nothing is downloaded. In `tsbs` and `load` a peer that is not there is skipped, with a note
+//! of what is missing; `typed` needs SQLite, and `tpch` SQLite and DuckDB.
+//!
+//! | peer | how it is found | how to get it |
+//! |---|---|---|
+//! | SQLite | module `sqlite3` of Python | comes with Python |
+//! | DuckDB | packages `duckdb`, `numpy`, `pyarrow` of Python | `pip install duckdb numpy pyarrow` |
+//! | chDB (ClickHouse) | packages `chdb`, `pyarrow` of Python | `pip install chdb pyarrow` |
+//! | QuestDB | the file of `QUESTDB_JAR`; `JAVA_HOME/bin/java`, else `java`, 17 or newer | `mvn dependency:copy -Dartifact=org.questdb:questdb:9.3.4 -DoutputDirectory=DIR` |
+//! | VictoriaMetrics | program `victoria-metrics` | `apt-get install victoria-metrics`, or `go install github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics@v1.151.0` |
+//!
+//! Servers listen on free ports of the loopback interface, keep their files in temporary folders, and end with their
+//! measurement. Settings of the peers are the defaults, except for these:
+//!
+//! - DuckDB loads the rows of `tsbs` sorted by host and time.
+//! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, a write-ahead log, 2 GB of cache and mapped memory.
+//! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`, merged before the queries.
+//! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced. It
+//!   allocates files of its newest partition ahead, which weighs on the bytes of small data.
+//! - VictoriaMetrics: no cache of results (`-search.disableCache`, `nocache=1`), merged before the queries. It gets
+//!   PromQL, which cannot ask for `newest`; the head of `tsbs/promql.rs` says where it asks for less. `scan` is an export.
+//!
+//! Times are taken by the client, from sending a query to having the last byte: results of Arrow (chDB), arrays (DuckDB),
+//! tuples (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers
+//! run one after the other, each query once beforehand, and once only if it takes more than a second. Numbers of rows
+//! and sums of all results must agree with ours.
 
 #![expect(clippy::print_stdout, reason = "the program prints its measurements")]
 

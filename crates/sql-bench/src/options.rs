@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub(crate) scale: f64,
     /// Number of rows of the typed table.
     pub(crate) rows: usize,
-    /// Whether DuckDB and SQLite are measured, too.
+    /// Whether the peers are measured, too.
     pub(crate) peers: bool,
 }
 

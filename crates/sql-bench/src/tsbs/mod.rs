@@ -3,17 +3,23 @@
 //!
 //! ```text
 //! data      the rows
+//! files     the rows as Arrow batches, and as files from which the peers load them
 //! queries   the queries, by name
+//! sql       their texts in the dialects of SQL
+//! promql    their texts in PromQL
 //! report    the table
 //! ours      Tidalite
-//! peers     DuckDB and SQLite, run by a program in Python
+//! peers     the other engines, run by a program in Python
 //! ```
 
 pub(crate) mod data;
+pub(crate) mod files;
 pub(crate) mod ours;
-mod peers;
-mod queries;
-mod report;
+pub(crate) mod peers;
+mod promql;
+pub(crate) mod queries;
+pub(crate) mod report;
+mod sql;
 
 use crate::options::Options;
 use std::error::Error;
@@ -21,10 +27,8 @@ use std::error::Error;
 /// Runs the queries and prints the table.
 pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let queries = queries::all(options);
-    let peers = match options.peers {
-        true => peers::run(options, &queries)?,
-        false => Vec::new(),
-    };
-    let own = ours::run(options, &queries)?;
+    let values = data::all(options)?;
+    let peers = peers::run(options, &values, None, &queries)?;
+    let own = ours::run(&values, &queries)?;
     report::print(options, &own, &peers)
 }

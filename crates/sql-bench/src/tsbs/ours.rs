@@ -1,10 +1,11 @@
 //! Tidalite: loading the rows, and the queries.
 
 use crate::cells::answer;
-use crate::options::Options;
 use crate::tsbs::data::{self, COLUMNS};
+use crate::tsbs::files::Values;
 use crate::tsbs::queries::Query;
 use crate::tsbs::report::Timed;
+use crate::tsbs::sql::OURS;
 use std::error::Error;
 use std::time::Instant;
 use tempfile::TempDir;
@@ -15,15 +16,14 @@ use tidalite_sql::arrow::compute::cast;
 use tidalite_sql::arrow::datatypes::{DataType, Float64Type};
 
 /// Loads the rows and runs all queries, each of them once beforehand.
-pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Timed>, Box<dyn Error>> {
+pub(crate) fn run(values: &Values, queries: &[Query]) -> Result<Vec<Timed>, Box<dyn Error>> {
     let scratch = TempDir::new()?;
     let path = scratch.path().join("cpu.tdl");
     let database = Database::open(&path)?;
-    let values = data::all(options)?;
     let began = Instant::now();
-    load(&values, &database)?;
+    load(values, &database)?;
     let seconds = began.elapsed().as_secs_f64();
-    let rows = options.hosts * options.hours * 360;
+    let rows = values.iter().map(Vec::len).sum::<usize>();
     println!(
         "ours: {rows} rows of ten values loaded in {seconds:.2} s, {:.0} rows/s, {:.2} B a value",
         rows as f64 / seconds,
@@ -32,10 +32,12 @@ pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Timed>, Bo
     let mut connection = Connection::new(&database)?;
     let mut timed = Vec::new();
     for query in queries {
-        answer(&mut connection, &query.ours[0])?;
+        let texts = query.places.iter();
+        let texts: Vec<_> = texts.map(|place| OURS.text(query.kind, place)).collect();
+        answer(&mut connection, &texts[0])?;
         let mut times = Vec::new();
         let mut found = Vec::new();
-        for text in &query.ours {
+        for text in &texts {
             let began = Instant::now();
             let batches = answer(&mut connection, text)?;
             times.push(began.elapsed().as_secs_f64() * 1e3);

@@ -1,81 +1,159 @@
-//! DuckDB and SQLite, run by a program in Python: rows go to it as CSV, queries as lines.
+//! The peers, run by a program in Python, one after the other: rows go to it as a file, queries as lines.
+//!
+//! Engines in the process of Python get the rows sorted by host and time, servers get them in the order of their times.
 
 use crate::options::Options;
 use crate::python;
-use crate::tsbs::data;
-use crate::tsbs::queries::Query;
-use crate::tsbs::report::{Peer, Timed};
+use crate::tsbs::files::{self, Format, Order, Values};
+use crate::tsbs::promql;
+use crate::tsbs::queries::{Kind, Place, Query};
+use crate::tsbs::report::{Peer, Peers, Timed};
+use crate::tsbs::sql::{CHDB, DUCKDB, QUESTDB, SQLITE};
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 use tempfile::TempDir;
 
-/// Runs all queries in both peers.
-pub(crate) fn run(options: &Options, queries: &[Query]) -> Result<Vec<Peer>, Box<dyn Error>> {
-    let scratch = TempDir::new()?;
-    let rows = scratch.path().join("rows.csv");
-    write_rows(options, &rows)?;
-    let mut peers = Vec::new();
-    for name in ["duckdb", "sqlite"] {
-        let asked = scratch.path().join(format!("{name}.txt"));
+/// The program: the embedded engines, the servers, and the measurement.
+const PROGRAM: &str = concat!(
+    include_str!("peers/embedded.py"),
+    include_str!("peers/servers.py"),
+    include_str!("peers/measure.py")
+);
+
+/// A peer, as it is before its version is known.
+struct Engine {
+    /// The name of its function in the program.
+    name: &'static str,
+    format: Format,
+    text: fn(Kind, &Place) -> Option<String>,
+}
+
+/// The peers, in the order of their columns.
+const ENGINES: [Engine; 5] = [
+    Engine {
+        name: "duckdb",
+        format: Format::Arrow,
+        text: |kind, place| Some(DUCKDB.text(kind, place)),
+    },
+    Engine {
+        name: "sqlite",
+        format: Format::Csv,
+        text: |kind, place| Some(SQLITE.text(kind, place)),
+    },
+    Engine {
+        name: "chdb",
+        format: Format::Arrow,
+        text: |kind, place| Some(CHDB.text(kind, place)),
+    },
+    Engine {
+        name: "questdb",
+        format: Format::Lines,
+        text: |kind, place| Some(QUESTDB.text(kind, place)),
+    },
+    Engine {
+        name: "victoriametrics",
+        format: Format::Lines,
+        text: promql::text,
+    },
+];
+
+/// Loads the rows and runs all queries in each peer that is there; in the given order, or in the order that suits it.
+pub(crate) fn run(
+    options: &Options,
+    values: &Values,
+    order: Option<Order>,
+    queries: &[Query],
+) -> Result<Peers, Box<dyn Error>> {
+    let mut peers = Peers::default();
+    if !options.peers {
+        return Ok(peers);
+    }
+    for engine in &ENGINES {
+        let scratch = TempDir::new()?;
+        let rows = scratch.path().join("rows");
+        let suits = match engine.format {
+            Format::Lines => Order::ByTime,
+            Format::Arrow | Format::Csv => Order::ByHost,
+        };
+        files::write(values, order.unwrap_or(suits), engine.format, &rows)?;
+        let asked = scratch.path().join("queries");
         let mut file = BufWriter::new(File::create(&asked)?);
         for query in queries {
-            let texts = if name == "duckdb" {
-                &query.duckdb
-            } else {
-                &query.sqlite
-            };
-            for text in texts {
+            let texts = query.places.iter();
+            for text in texts.filter_map(|place| (engine.text)(query.kind, place)) {
                 writeln!(file, "{}\t{text}", query.name)?;
             }
         }
         file.flush()?;
-        let arguments = [name.as_ref(), rows.as_os_str(), asked.as_os_str()];
-        let output = python::run(include_str!("peers.py"), &arguments, name)?;
-        peers.push(parsed(name, queries, &output)?);
+        let arguments = [engine.name.as_ref(), rows.as_os_str(), asked.as_os_str()];
+        let measured = python::run(PROGRAM, &arguments, engine.name)
+            .and_then(|output| parsed(queries, &output));
+        // The other peers are measured all the same.
+        match measured {
+            Ok(Some(peer)) => peers.measured.push(peer),
+            Ok(None) => {}
+            Err(error) => peers.failures.push(error.to_string()),
+        }
     }
     Ok(peers)
 }
 
-fn write_rows(options: &Options, path: &Path) -> Result<(), Box<dyn Error>> {
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    for host in 0..options.hosts {
-        let region = data::region(host);
-        let mut line = String::new();
-        data::rows(options, host, |time, values| {
-            line.clear();
-            line.push_str(&format!("{time},host_{host},{region}"));
-            for value in values {
-                line.push_str(&format!(",{value}"));
+/// Reads lines `engine NAME VERSION`, `loaded SECONDS BYTES` and `query NAME MILLISECONDS ROWS SUM`, with tabs between
+/// the values; none if a peer is not there and has written only a note.
+fn parsed(queries: &[Query], text: &str) -> Result<Option<Peer>, Box<dyn Error>> {
+    let mut peer = None;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        match (&fields[..], &mut peer) {
+            (["engine", name], None) => {
+                peer = Some(Peer {
+                    name: (*name).to_owned(),
+                    seconds: 0.0,
+                    bytes: 0.0,
+                    timed: Vec::new(),
+                });
             }
-            Ok(writeln!(file, "{line}")?)
-        })?;
+            (["loaded", seconds, bytes], Some(peer)) => {
+                (peer.seconds, peer.bytes) = (seconds.parse()?, bytes.parse()?);
+            }
+            (["query", name, time, rows, sum], Some(peer)) => {
+                let last = peer.timed.last().is_some_and(|timed| timed.name == *name);
+                if !last {
+                    let query = queries.iter().find(|query| query.name == *name);
+                    let query = query.ok_or_else(|| format!("there is no query {name}"))?;
+                    peer.timed.push(Timed::new(query, Vec::new(), Vec::new()));
+                }
+                if let Some(timed) = peer.timed.last_mut() {
+                    timed.push(time.parse()?, (rows.parse()?, sum.parse()?));
+                }
+            }
+            _ => return Err(format!("the program has written {line:?}").into()),
+        }
     }
-    file.flush()?;
-    Ok(())
+    Ok(peer)
 }
 
-/// Reads lines of `name milliseconds rows sum`.
-fn parsed(name: &str, queries: &[Query], text: &str) -> Result<Peer, Box<dyn Error>> {
-    let mut timed = Vec::new();
-    for query in queries {
-        let (mut times, mut found) = (Vec::new(), Vec::new());
-        for line in text.lines() {
-            let fields: Vec<&str> = line.split('\t').collect();
-            if let [own, time, rows, sum] = fields[..]
-                && own == query.name
-            {
-                times.push(time.parse()?);
-                found.push((rows.parse()?, sum.parse()?));
-            }
-        }
-        if !times.is_empty() {
-            timed.push(Timed::new(query, times, found));
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tsbs::queries;
+
+    #[test]
+    fn lines_of_the_program_are_read() {
+        let options = Options::parse(std::iter::empty()).unwrap();
+        let queries = [queries::check(&options)];
+        let output = "engine\tDuckDB 2\nloaded\t0.5\t100\nquery\tcheck\t1.5\t1\t42.0\n";
+        let peer = parsed(&queries, output).unwrap().unwrap();
+        assert_eq!(
+            (peer.name.as_str(), peer.seconds, peer.bytes),
+            ("DuckDB 2", 0.5, 100.0)
+        );
+        let timed = |sum| Timed::new(&queries[0], vec![1.0], vec![(1, sum)]);
+        assert!(timed(42.0).agrees(&peer.timed[0]));
+        assert!(!timed(43.0).agrees(&peer.timed[0]));
+        assert!(parsed(&queries, "").unwrap().is_none());
+        assert!(parsed(&queries, "engine\tDuckDB 2\nanything\n").is_err());
+        assert!(parsed(&queries, "loaded\t0.5\t100\n").is_err());
     }
-    Ok(Peer {
-        name: name.to_owned(),
-        timed,
-    })
 }

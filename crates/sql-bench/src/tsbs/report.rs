@@ -17,8 +17,20 @@ pub(crate) struct Timed {
 
 /// The measurements of a peer.
 pub(crate) struct Peer {
+    /// The engine and its version.
     pub(crate) name: String,
+    /// Seconds until the rows were loaded and visible.
+    pub(crate) seconds: f64,
+    /// Bytes of the rows on disk.
+    pub(crate) bytes: f64,
     pub(crate) timed: Vec<Timed>,
+}
+
+/// The measured peers, and the errors of failed ones.
+#[derive(Default)]
+pub(crate) struct Peers {
+    pub(crate) measured: Vec<Peer>,
+    pub(crate) failures: Vec<String>,
 }
 
 impl Timed {
@@ -31,37 +43,41 @@ impl Timed {
         }
     }
 
+    /// Adds a round.
+    pub(crate) fn push(&mut self, time: f64, found: (usize, f64)) {
+        self.times.push(time);
+        self.found.push(found);
+    }
+
     fn median(&self) -> f64 {
         median(&self.times)
     }
 
-    /// Whether a peer found the same.
-    fn agrees(&self, other: &Self) -> bool {
+    /// Whether a peer found the same in all rounds that it ran.
+    pub(crate) fn agrees(&self, other: &Self) -> bool {
         let close =
             |one: f64, other: f64| (one - other).abs() <= 1e-9 * (one.abs() + other.abs() + 1.0);
         let mut rounds = self.found.iter().zip(&other.found);
-        rounds.all(|(own, other)| own.0 == other.0 && close(own.1, other.1))
+        !other.found.is_empty()
+            && rounds.all(|(own, other)| own.0 == other.0 && close(own.1, other.1))
     }
 }
 
 /// Prints medians in milliseconds, and the ratio of the best peer's to ours.
 ///
 /// # Errors
-/// A peer found something else.
-pub(crate) fn print(
-    options: &Options,
-    own: &[Timed],
-    peers: &[Peer],
-) -> Result<(), Box<dyn Error>> {
+/// A peer failed or found something else.
+pub(crate) fn print(options: &Options, own: &[Timed], peers: &Peers) -> Result<(), Box<dyn Error>> {
     let (hosts, hours, rounds) = (options.hosts, options.hours, options.rounds);
     println!(
         "\n{hosts} hosts, {hours} hours, ten integers every 10 s; medians of {rounds} rounds in ms\n"
     );
-    let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+    let measured = &peers.measured;
+    let names: Vec<&str> = measured.iter().map(|peer| peer.name.as_str()).collect();
     let peers_head: String = names.iter().map(|name| format!(" {name} |")).collect();
     println!("| query | description | ours |{peers_head} best peer / ours |");
     println!("|---|---|---|{}---|", "---|".repeat(names.len()));
-    let mut differences = Vec::new();
+    let mut differences = peers.failures.clone();
     for query in own {
         let mut line = format!(
             "| {} | {} | {:.3} |",
@@ -70,7 +86,7 @@ pub(crate) fn print(
             query.median()
         );
         let mut best = f64::INFINITY;
-        for peer in peers {
+        for peer in measured {
             let Some(other) = peer.timed.iter().find(|other| other.name == query.name) else {
                 line.push_str(" |");
                 continue;
