@@ -240,9 +240,7 @@ impl Connection {
                         return Ok(Rows::none(Some(changed)));
                     }
                 }
-                let changed =
-                    self.in_transaction(|own, txn| own.change(statement, parameters, txn))?;
-                Ok(Rows::none(Some(changed)))
+                self.in_transaction(|own, txn| own.change(statement, parameters, txn))
             }
             statement => Ok(Rows::none(self.control(statement)?)),
         }
@@ -349,6 +347,7 @@ impl Connection {
             database: None,
             attached: Attached::default(),
             is_read_only: false,
+            returned: None,
         }
     }
 

@@ -231,7 +231,7 @@ fn syntax(problem: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Syntax, problem)
 }
 
-fn parse_one(sql: &str) -> Result<Parsed> {
+pub(crate) fn parse_one(sql: &str) -> Result<Parsed> {
     let parser = DFParserBuilder::new(sql)
         .with_dialect(&GenericDialect {})
         .with_recursion_limit(DEPTH_MAX);

@@ -28,6 +28,9 @@ use tidalite::{AnyRead, Database};
 /// The tables of a snapshot.
 #[derive(Clone)]
 pub(crate) struct Tables {
+/// The name of the rows that a statement has written, in the query of its clause RETURNING.
+pub(crate) const RETURNED: &str = "__returned";
+
     pub(crate) names: Arc<Names>,
     pub(crate) slot: Slot,
     /// The session that reads files of rows; `None` if statements may not.
@@ -37,6 +40,8 @@ pub(crate) struct Tables {
     /// The database, for the tables about it.
     pub(crate) database: Option<Database>,
     pub(crate) attached: Attached,
+    /// The rows that the statement has written, in its clause RETURNING.
+    pub(crate) returned: Option<Arc<dyn TableProvider>>,
     /// Whether these are the tables of an attached file.
     pub(crate) is_read_only: bool,
 }
@@ -76,6 +81,7 @@ impl Attached {
             attached: Self::default(),
             is_read_only: true,
         };
+            returned: None,
         main.keep(tables.slot.run(snapshot))?;
         open.insert(name.to_owned(), tables.clone());
         Ok(Some(tables))
@@ -97,6 +103,9 @@ impl Tables {
         let table: Option<Arc<dyn TableProvider>> =
             match RelationTable::find(name, &self.slot, purpose)? {
                 Some(relation) => Some(Arc::new(relation)),
+        if let Some(returned) = self.returned.as_ref().filter(|_| name == RETURNED) {
+            return Ok(Some(Arc::clone(returned)));
+        }
                 None => match OrderedTable::find(name, &self.slot)? {
                     Some(ordered) => Some(Arc::new(ordered)),
                     None => None,

@@ -6,6 +6,9 @@
 //! words         arrays of Arrow as words of series
 //! series        batches of rows into series
 //! delete        the rows of series that DELETE removes
+//! joined        UPDATE ... FROM and DELETE ... USING as queries
+//! written       the rows that a statement has written
+//! returning     RETURNING as a query over these rows
 //! conflict      ON CONFLICT
 //! relation      INSERT, UPDATE and DELETE of rows of relations
 //! define        CREATE, ALTER and DROP
@@ -16,11 +19,14 @@ pub(crate) mod conflict;
 pub(crate) mod define;
 pub(crate) mod delete;
 pub(crate) mod relation;
+pub(crate) mod joined;
 pub(crate) mod series;
+pub(crate) mod returning;
 pub(crate) mod transaction;
 mod words;
 
 use crate::error::Result;
+pub(crate) mod written;
 use crate::relational::table::Purpose;
 use crate::write::conflict::{Clause, column_of};
 use crate::write::define::full_name;
