@@ -10,6 +10,8 @@ use crate::joins;
 use crate::metric::newest::NewestFirst;
 use crate::options::ConnectionOptions;
 use async_trait::async_trait;
+use crate::relational::sorted::ScansInOrder;
+use crate::statement::Statement as ParsedStatement;
 use datafusion::catalog::Session;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::{QueryPlanner, SQLOptions, SessionState};
@@ -30,15 +32,15 @@ use tidalite::Database;
 /// The physical rules of DataFusion, and ours behind the rules that fold statistics into constants.
 fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
-    if !use_statistics {
-        return rules;
-    }
     let at = rules
         .iter()
         .position(|rule| rule.name() == "aggregate_statistics");
     let at = at.map_or(0, |at| at + 1);
-    rules.insert(at, Arc::new(AggregatesFromTrees));
-    rules.insert(at, Arc::new(NewestFirst));
+    rules.insert(at, Arc::new(ScansInOrder));
+    if use_statistics {
+        rules.insert(at, Arc::new(AggregatesFromTrees));
+        rules.insert(at, Arc::new(NewestFirst));
+    }
     rules
 }
 

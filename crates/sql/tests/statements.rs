@@ -223,3 +223,47 @@ fn explain_analyze_counts_the_work_of_the_trees() {
     let last = work("SELECT time FROM load ORDER BY time DESC LIMIT 10");
     assert!(last.contains("vectors_decoded=1"), "{last}");
 }
+
+#[test]
+fn the_last_rows_of_a_table_are_read_from_its_end() {
+    let mut sql = Connection::new(&database(1)).unwrap();
+    sql.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)")
+        .unwrap();
+    sql.execute(
+        "INSERT INTO t SELECT value, 'row ' || value FROM unnest(generate_series(1, 100000)) AS s (value)",
+    )
+    .unwrap();
+    // The figures of the scan.
+    let mut scan = |query: &str| -> (u64, u64) {
+        let rows = sql.query(&format!("EXPLAIN ANALYZE {query}")).unwrap();
+        let lines: String = rows.map(|batch| format!("{:?}", batch.unwrap())).collect();
+        let line = lines.split("RelationScan: t").nth(1).unwrap();
+        let figure = |name: &str| {
+            let (_, rest) = line.split_once(name).unwrap();
+            // Thousands are written as "100.0 K".
+            let text = rest.split([',', ']']).next().unwrap();
+            match text.strip_suffix(" K") {
+                Some(text) => (text.parse::<f64>().unwrap() * 1000.0) as u64,
+                None => text.parse().unwrap(),
+            }
+        };
+        (figure("output_rows="), figure("pages_read="))
+    };
+    let (rows, all_pages) = scan("SELECT * FROM t WHERE text LIKE '%x'");
+    assert_eq!(rows, 100_000);
+    assert!(all_pages > 100, "{all_pages}");
+    for query in [
+        "SELECT * FROM t ORDER BY id DESC LIMIT 10",
+        "SELECT * FROM t ORDER BY id LIMIT 10",
+    ] {
+        let (rows, pages) = scan(query);
+        // One limit for each part of a scan that is divided among threads.
+        assert!((10..=40).contains(&rows), "{query}: {rows} rows");
+        assert!((1..=40).contains(&pages), "{query}: {pages} pages");
+    }
+    // A condition that is not part of the range: a few small batches.
+    let (rows, pages) =
+        scan("SELECT * FROM t WHERE text LIKE '%7' AND id > 1000 ORDER BY id DESC LIMIT 3");
+    assert!((30..2_000).contains(&rows), "{rows} rows");
+    assert!(pages < all_pages / 4, "{pages} of {all_pages} pages");
+}
