@@ -111,6 +111,7 @@ impl Statement {
                 Self::Change(Parsed::Statement(statement))
             }
             Sql::CreateTable(_)
+            | Sql::CreateView(_)
             | Sql::CreateIndex(_)
             | Sql::AlterTable(_)
             | Sql::Drop { .. }

@@ -54,7 +54,7 @@ fn errors_have_a_kind_and_a_position() {
     );
     assert_eq!(error("SELECT * FROM nothing").kind(), ErrorKind::Plan);
     assert_eq!(error("SELECT 1/0").kind(), ErrorKind::Execution);
-    assert_eq!(error("CREATE VIEW v AS SELECT 1").kind(), ErrorKind::Syntax);
+    assert_eq!(error("CREATE SEQUENCE s").kind(), ErrorKind::Syntax);
     assert_eq!(error("COPY load TO STDOUT").kind(), ErrorKind::Syntax);
     assert_eq!(error("COPY load FROM 'no.csv'").kind(), ErrorKind::File);
     assert_eq!(error("COMMIT").kind(), ErrorKind::Transaction);

@@ -11,6 +11,7 @@
 //! returning     RETURNING as a query over these rows
 //! conflict      ON CONFLICT
 //! relation      INSERT, UPDATE and DELETE of rows of relations
+//! view          CREATE VIEW and DROP VIEW
 //! define        CREATE, ALTER and DROP
 //! ```
 
@@ -18,15 +19,16 @@ pub(crate) mod align;
 pub(crate) mod conflict;
 pub(crate) mod define;
 pub(crate) mod delete;
-pub(crate) mod relation;
 pub(crate) mod joined;
-pub(crate) mod series;
+pub(crate) mod relation;
 pub(crate) mod returning;
+pub(crate) mod series;
 pub(crate) mod transaction;
+mod view;
 mod words;
+pub(crate) mod written;
 
 use crate::error::Result;
-pub(crate) mod written;
 use crate::relational::table::Purpose;
 use crate::write::conflict::{Clause, column_of};
 use crate::write::define::full_name;
