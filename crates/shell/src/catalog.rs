@@ -17,6 +17,7 @@ pub(crate) fn tables(connection: &mut Connection, pattern: Option<&str>) -> Resu
     let kinds = tables.iter().map(|table| match table.kind {
         TableKind::Metric => "metric",
         TableKind::Table => "table",
+        TableKind::View => "view",
         TableKind::Ordered => "ordered",
         TableKind::System => "system",
         _ => "other",
@@ -27,7 +28,7 @@ pub(crate) fn tables(connection: &mut Connection, pattern: Option<&str>) -> Resu
 
 /// The output of `.schema`.
 pub(crate) struct Schemas {
-    /// The statements that create the tables with typed columns.
+    /// The statements that create the tables with typed columns, and the views.
     pub statements: String,
     /// The columns of the other tables, if there are any.
     pub columns: Option<RecordBatch>,
@@ -49,7 +50,7 @@ pub(crate) fn schema(
     let mut statements = String::new();
     let (mut tables, mut names, mut types, mut nullable) = (vec![], vec![], vec![], vec![]);
     for table in selected {
-        if table.kind == TableKind::Table
+        if matches!(table.kind, TableKind::Table | TableKind::View)
             && let Some(definition) = connection.definition(&table.name)?
         {
             statements += &definition;

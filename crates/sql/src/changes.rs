@@ -10,11 +10,14 @@ use crate::files::write::FileSink;
 use crate::metric::layout::Layout;
 use crate::metric::table::SeriesTable;
 use crate::relational::table::{KEY, Purpose, RelationTable};
-use crate::rows::runtime;
+use crate::returning::{self, Returning};
+use crate::rows::{Rows, runtime};
 use crate::write;
 use crate::write::align::Aligned;
 use crate::write::conflict::{Action, Clause, OnConflict};
 use crate::write::define::Definition;
+use crate::write::delete::{FoundRows, Selected};
+use crate::write::joined::Joined;
 use crate::write::relation::Update;
 use crate::write::series::SeriesInsert;
 use crate::write::transaction::Transaction;
@@ -24,12 +27,12 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{DmlStatement, LogicalPlan, LogicalPlanBuilder, WriteOp, col};
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, WriteOp, col};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use std::path::Path;
 use std::sync::Arc;
-use tidalite::{Database, WriteTxn};
+use tidalite::{AnyRead, Database, WriteTxn};
 
 fn conflict_of_series() -> Error {
     let problem = "not supported: ON CONFLICT for series; each keeps or replaces rows of one time by its merge policy";
@@ -41,6 +44,45 @@ fn unchangeable(table: impl std::fmt::Display) -> Error {
         ErrorKind::Plan,
         format!("{table} cannot be changed with SQL"),
     )
+}
+
+/// A change of the rows of a relation that a plan gives.
+enum RowsChange<'c> {
+    Update {
+        /// The columns that get new values.
+        columns: &'c [String],
+        /// Whether a row can come several times.
+        is_joined: bool,
+    },
+    Delete,
+}
+
+/// The plan with values for its parameters.
+fn bound(plan: LogicalPlan, parameters: &[ScalarValue]) -> Result<LogicalPlan> {
+    match parameters.is_empty() {
+        true => Ok(plan),
+        false => Ok(plan.with_param_values(parameters.to_vec())?),
+    }
+}
+
+/// The relation whose rows a join finds.
+fn joined_table(name: &str, tables: &Tables) -> Result<RelationTable> {
+    if let Some(table) = RelationTable::find(name, &tables.slot, Purpose::Change)? {
+        return Ok(table);
+    }
+    match tables.table(name)? {
+        Some(table) if table.is::<SeriesTable>() => {
+            let problem = format!(
+                "not supported: FROM, USING and another name for a table of series, {name}; a subquery can read other tables: WHERE tag IN (SELECT ...)"
+            );
+            Err(Error::new(ErrorKind::Syntax, problem))
+        }
+        Some(_) => Err(unchangeable(name)),
+        None => {
+            let problem = format!("there is no table {name}");
+            Err(Error::new(ErrorKind::Plan, problem))
+        }
+    }
 }
 
 impl Connection {
@@ -91,74 +133,151 @@ impl Connection {
                 &target,
                 (&[], clause),
                 (batches, is_row),
+                &mut None,
                 txn,
             )
             .map(Some)
         })
     }
 
-    /// Runs INSERT, UPDATE or DELETE; returns the number of rows.
+    /// Runs INSERT, UPDATE or DELETE; returns the number of rows, and the rows of RETURNING.
     pub(crate) fn change(
         &mut self,
         mut statement: Parsed,
         parameters: &[ScalarValue],
         txn: &mut Transaction,
-    ) -> Result<u64> {
-        let state = match write::reads_rows(&statement) {
+    ) -> Result<Rows> {
+        let clause = write::returning::Returning::take(&mut statement);
+        let clause_reads = clause.as_ref().is_some_and(|clause| clause.reads_tables());
+        let state = match clause_reads || write::reads_rows(&statement) {
             true => txn.state()?,
             false => txn.definitions()?,
         };
         let changed = write::changed_table(&statement)?;
-        let clause = write::take_conflict(&mut statement)?;
-        let assigned = write::assigned_columns(&statement)?;
+        let mut returning = match (clause, &changed) {
+            (Some(clause), Some((name, _))) => {
+                self.plan_returning(clause, name, &state, parameters)?
+            }
+            _ => None,
+        };
         let tables = Tables {
             changed,
             ..self.tables_of(&state)
         };
-        let running = tables.slot.run(state);
+        let affected =
+            self.change_rows(statement, (tables, state), parameters, &mut returning, txn)?;
+        Ok(match returning {
+            Some(returning) => returning.finish(affected),
+            None => Rows::none(Some(affected)),
+        })
+    }
+
+    /// Runs a change of rows on these tables; returns the number of rows.
+    fn change_rows(
+        &mut self,
+        mut statement: Parsed,
+        (tables, state): (Tables, AnyRead),
+        parameters: &[ScalarValue],
+        returning: &mut Option<Returning>,
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        let clause = write::take_conflict(&mut statement)?;
+        let assigned = write::assigned_columns(&statement)?;
+        let running = tables.slot.run(state.clone());
         self.planner.begin(&tables);
-        let mut plan = runtime()?.block_on(self.planner.change(statement))?;
-        if !parameters.is_empty() {
-            let input = plan.input.as_ref().clone();
-            plan.input = Arc::new(input.with_param_values(parameters.to_vec())?);
+        if let Some(joined) = Joined::of(&statement)?
+            && let Some((name, _)) = &tables.changed
+        {
+            let table = joined_table(name, &tables)?;
+            let is_update = joined.is_update();
+            let query = joined.query(&table.source.relation)?;
+            let plan = runtime()?.block_on(self.planner.logical(query))?;
+            let plan = bound(plan, parameters)?;
+            let change = match is_update {
+                true => RowsChange::Update {
+                    columns: &assigned,
+                    is_joined: true,
+                },
+                false => RowsChange::Delete,
+            };
+            let rows =
+                |input: &LogicalPlan| self.rows_of(input, (&tables.names, &tables.slot), running);
+            return self.change_relation(&table, (change, &plan), rows, returning, txn);
         }
+        let mut plan = runtime()?.block_on(self.planner.change(statement))?;
+        plan.input = Arc::new(bound(plan.input.as_ref().clone(), parameters)?);
         let table = source_as_provider(&plan.target)?;
         let rows =
             |input: &LogicalPlan| self.rows_of(input, (&tables.names, &tables.slot), running);
         if let WriteOp::Insert(InsertOp::Append) = plan.op {
             let name = plan.table_name.to_string();
             let (clause, rows) = (clause.unwrap_or_default(), rows(&plan.input)?);
-            return self.insert_into(&name, &table, (&[], clause), (rows, false), txn);
+            let batches = (rows, false);
+            return self.insert_into(&name, &table, (&[], clause), batches, returning, txn);
         }
         if let Some(table) = table.downcast_ref::<SeriesTable>() {
-            return self.delete_from_series(&table.layout, &plan, txn);
+            return self.delete_from_series(&table.layout, &plan, (rows, &state), txn);
         }
         let Some(table) = table.downcast_ref::<RelationTable>() else {
             return Err(unchangeable(&plan.table_name));
         };
+        let change = match plan.op {
+            WriteOp::Delete => RowsChange::Delete,
+            WriteOp::Update => RowsChange::Update {
+                columns: &assigned,
+                is_joined: false,
+            },
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::Syntax,
+                    format!("not supported: {}", plan.op),
+                ));
+            }
+        };
+        self.change_relation(table, (change, &plan.input), rows, returning, txn)
+    }
+
+    /// Updates or deletes the rows of a relation that a plan gives, with their keys in the last column; returns their number.
+    fn change_relation(
+        &self,
+        table: &RelationTable,
+        (change, input): (RowsChange<'_>, &LogicalPlan),
+        rows: impl FnOnce(&LogicalPlan) -> Result<Rows>,
+        returning: &mut Option<Returning>,
+        txn: &mut Transaction,
+    ) -> Result<u64> {
         let name = &table.source.name;
-        match plan.op {
-            WriteOp::Delete => {
-                let keys = LogicalPlanBuilder::from(plan.input.as_ref().clone());
-                let keys = keys.project([col(KEY)])?.build()?;
-                let rows = rows(&keys)?;
+        match change {
+            RowsChange::Delete => {
+                let mut rows = match returning {
+                    Some(_) => rows(input)?,
+                    None => {
+                        let keys = LogicalPlanBuilder::from(input.clone());
+                        rows(&keys.project([col(KEY)])?.build()?)?
+                    }
+                };
                 txn.change_atomically(|txn| {
-                    let delete = |batch| write::relation::delete(txn, name, &batch?);
-                    rows.map(delete).sum()
+                    let delete = |sum, batch: Result<RecordBatch>| {
+                        let written = returning::written(returning);
+                        Ok::<_, Error>(sum + write::relation::delete(txn, name, &batch?, written)?)
+                    };
+                    let deleted = rows.try_fold(0, delete)?;
+                    returning::run(returning, self)?;
+                    Ok(deleted)
                 })
             }
-            WriteOp::Update => {
-                let mut rows = rows(&plan.input)?;
-                let mut update = Update::new(name, &table.source.relation, &assigned);
+            RowsChange::Update { columns, is_joined } => {
+                let mut rows = rows(input)?;
+                let mut update = Update::new(name, &table.source.relation, columns, is_joined);
                 txn.change_atomically(|txn| {
-                    rows.try_for_each(|batch| update.update(txn, &batch?))?;
-                    update.finish(txn)
+                    rows.try_for_each(|batch| {
+                        update.update(txn, &batch?, returning::written(returning))
+                    })?;
+                    let updated = update.finish(txn)?;
+                    returning::run(returning, self)?;
+                    Ok(updated)
                 })
             }
-            _ => Err(Error::new(
-                ErrorKind::Syntax,
-                format!("not supported: {}", plan.op),
-            )),
         }
     }
 
@@ -167,6 +286,7 @@ impl Connection {
         &self,
         layout: &Layout,
         plan: &DmlStatement,
+        (rows, state): (impl FnOnce(&LogicalPlan) -> Result<Rows>, &AnyRead),
         txn: &mut Transaction,
     ) -> Result<u64> {
         if !matches!(plan.op, WriteOp::Delete) {
@@ -178,9 +298,24 @@ impl Connection {
         }
         let session = self.planner.session();
         let input = session.optimize(&plan.input)?;
-        match write::delete::wanted(layout, &input, session)? {
-            None => Ok(0),
-            Some(wanted) => txn.change(|txn| write::delete::rows(txn, layout, &wanted)),
+        match write::delete::selected(layout, &input, session)? {
+            Selected::Nothing => Ok(0),
+            Selected::Interval(wanted) => {
+                txn.change(|txn| write::delete::interval(txn, layout, &wanted))
+            }
+            Selected::Rows => {
+                let columns = plan.input.schema().columns();
+                let columns = columns.into_iter().take(1 + layout.tags.len());
+                let keys = LogicalPlanBuilder::from(plan.input.as_ref().clone());
+                let keys = keys.project(columns.map(Expr::Column))?.build()?;
+                let mut found = FoundRows::new(layout);
+                for batch in rows(&keys)? {
+                    self.cancel.check()?;
+                    found.add(&batch?)?;
+                }
+                let ranges = found.ranges(state)?;
+                txn.change(|txn| write::delete::ranges(txn, &ranges))
+            }
         }
     }
 
@@ -211,7 +346,7 @@ impl Connection {
         let clause = OnConflict::default();
         let inserted = txn.define_atomically(|txn| {
             plan.apply(txn)?;
-            let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
+            let insert = |batch| write::relation::insert(txn, name, &batch?, &clause, None);
             rows.map(insert).sum()
         })?;
         Ok(Some(inserted))
@@ -285,7 +420,8 @@ impl Connection {
         };
         let batches = batches(&target.schema())?;
         let clause = Clause::default();
-        self.insert_into(name, &target, (columns, clause), (batches, false), txn)
+        let batches = (batches, false);
+        self.insert_into(name, &target, (columns, clause), batches, &mut None, txn)
     }
 
     /// The table with this name, to insert into.
@@ -308,6 +444,7 @@ impl Connection {
         table: &Arc<dyn TableProvider>,
         (columns, clause): (&[String], Clause),
         (batches, is_row): (impl Iterator<Item = Result<RecordBatch>>, bool),
+        returning: &mut Option<Returning>,
         txn: &mut Transaction,
     ) -> Result<u64> {
         let mut aligned = Aligned::new(table, name, columns);
@@ -331,8 +468,13 @@ impl Connection {
             let name = &table.source.name;
             let clause = clause.plan(name, &table.source.relation, self.planner.session())?;
             let insert = |txn: &mut WriteTxn| {
-                let insert = |batch| write::relation::insert(txn, name, &batch?, &clause);
-                batches.map(insert).sum()
+                let mut inserted = 0;
+                for batch in batches {
+                    let written = returning::written(returning);
+                    inserted += write::relation::insert(txn, name, &batch?, &clause, written)?;
+                }
+                returning::run(returning, self)?;
+                Ok(inserted)
             };
             return match is_row && !matches!(clause.action, Action::Replace) {
                 true => txn.change_row(insert),

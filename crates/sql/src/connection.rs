@@ -2,6 +2,7 @@
 
 use crate::catalog::names::{Names, NewestNames};
 use crate::catalog::providers::{Attached, Tables};
+use crate::catalog::views::{self, Views};
 use crate::catalog::{series, system};
 use crate::definition;
 use crate::direct::change::RowChange;
@@ -67,6 +68,8 @@ pub enum TableKind {
     Metric,
     /// A table with typed columns, created with `CREATE TABLE`.
     Table,
+    /// A query with a name, created with `CREATE VIEW`.
+    View,
     /// An ordered table of keys and values.
     Ordered,
     /// A table about the database, such as `tidalite_series`.
@@ -242,9 +245,7 @@ impl Connection {
                         return Ok(Rows::none(Some(changed)));
                     }
                 }
-                let changed =
-                    self.in_transaction(|own, txn| own.change(statement, parameters, txn))?;
-                Ok(Rows::none(Some(changed)))
+                self.in_transaction(|own, txn| own.change(statement, parameters, txn))
             }
             statement => Ok(Rows::none(self.control(statement)?)),
         }
@@ -353,7 +354,9 @@ impl Connection {
             slot: Slot::default(),
             reader: self.planner.reader().cloned(),
             changed: None,
+            returned: None,
             database: None,
+            views: Views::default(),
             attached: Attached::default(),
             is_read_only: false,
         }
@@ -362,7 +365,7 @@ impl Connection {
     /// Calls `ask` with the tables of the state in which a query reads.
     fn with_tables<T>(&mut self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
         let snapshot = self.session.state(&self.database)?;
-        let tables = self.tables_of(&snapshot);
+        let tables = self.planner.with_views(self.tables_of(&snapshot));
         let running = tables.slot.run(snapshot);
         let answer = ask(&tables);
         drop(running);
@@ -388,20 +391,26 @@ impl Connection {
     /// # Errors
     /// A damaged or unreadable page; two columns of a table with one name; a transaction that has failed.
     pub fn columns(&mut self, table: &str) -> Result<Option<SchemaRef>> {
-        let table = self.with_tables(|tables| tables.table(table))?;
-        Ok(table.map(|table| table.schema()))
+        let tables = |tables: &Tables| match tables.table(table)? {
+            Some(found) => Ok(Some(found)),
+            None => runtime()?.block_on(tables.view(table)),
+        };
+        Ok(self.with_tables(tables)?.map(|table| table.schema()))
     }
 
     /// The statements that create a table of typed columns again, without its rows: `CREATE TABLE`, and `CREATE INDEX` for
-    /// each index. `None` for tables of other kinds, and for unknown names.
+    /// each index; or a view: `CREATE VIEW`. `None` for tables of other kinds, and for unknown names.
     ///
     /// # Errors
     /// A damaged or unreadable page; a transaction that has failed.
     pub fn definition(&mut self, table: &str) -> Result<Option<String>> {
-        let found =
-            self.with_tables(|tables| RelationTable::find(table, &tables.slot, Purpose::Read))?;
-        let text = found.map(|found| definition::definition(table, &found.source.relation));
-        text.transpose()
+        self.with_tables(|tables| {
+            if let Some(found) = RelationTable::find(table, &tables.slot, Purpose::Read)? {
+                return definition::definition(table, &found.source.relation).map(Some);
+            }
+            let query = views::query(&tables.slot.snapshot()?, table)?;
+            Ok(query.map(|query| definition::of_view(table, &query)))
+        })
     }
 }
 
@@ -423,6 +432,9 @@ impl Tables {
         }
         for table in RelationTable::names(&snapshot)? {
             tables.push(name(&table, TableKind::Table));
+        }
+        for view in views::names(&snapshot)? {
+            tables.push(name(&view, TableKind::View));
         }
         for table in [series::SERIES, system::STATS, system::PINS] {
             tables.push(name(table, TableKind::System));

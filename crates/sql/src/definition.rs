@@ -44,6 +44,11 @@ pub(crate) fn definition(table: &str, schema: &Schema) -> Result<String> {
     Ok(text)
 }
 
+/// The statement CREATE VIEW of a query; it ends with a semicolon.
+pub(crate) fn of_view(view: &str, query: &str) -> String {
+    format!("CREATE VIEW {} AS {query};", quoted(view))
+}
+
 fn list(columns: &[String]) -> String {
     let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
     columns.join(", ")

@@ -50,6 +50,11 @@ impl Error {
         }
     }
 
+    /// The text without a position.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

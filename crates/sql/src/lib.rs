@@ -8,11 +8,12 @@
 //! ordered, relational               ordered tables and relations as tables
 //! joins                             joins on time
 //! catalog                           names of tables
-//! session, statement                planning; kinds of statements
+//! statement, session                kinds of statements; planning
 //! definition                        CREATE statements of relations
 //! write                             statements that change the database
 //! direct, plans                     statements without a plan; plans that are kept
 //! rows, connection                  results; running statements
+//! returning                         rows that a change returns
 //! changes, control                  statements of a connection that are not queries
 //! ```
 
@@ -34,6 +35,7 @@ mod ordered;
 mod pieces;
 mod plans;
 mod relational;
+mod returning;
 mod rows;
 mod session;
 mod slot;

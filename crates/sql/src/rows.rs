@@ -9,6 +9,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
 use futures::future::{Either, select};
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -81,8 +82,8 @@ pub struct Rows {
     schema: SchemaRef,
     /// `None` after the last batch or an error.
     stream: Option<SendableRecordBatchStream>,
-    /// A batch that is computed already.
-    ready: Option<RecordBatch>,
+    /// Batches that are computed already.
+    ready: VecDeque<RecordBatch>,
     affected: Option<u64>,
     cancel: CancelHandle,
     /// The snapshot of the statement ends with its rows.
@@ -99,7 +100,7 @@ impl Rows {
         Ok(Self {
             schema: stream.schema(),
             stream: Some(stream),
-            ready: None,
+            ready: VecDeque::new(),
             affected: None,
             cancel: cancel.clone(),
             _running: Some(running),
@@ -110,8 +111,17 @@ impl Rows {
     pub(crate) fn ready(batch: RecordBatch) -> Self {
         Self {
             schema: batch.schema(),
-            ready: Some(batch),
+            ready: VecDeque::from([batch]),
             ..Self::none(None)
+        }
+    }
+
+    /// The rows that a statement returns after it has changed others.
+    pub(crate) fn returned(schema: SchemaRef, batches: Vec<RecordBatch>, affected: u64) -> Self {
+        Self {
+            schema,
+            ready: batches.into(),
+            ..Self::none(Some(affected))
         }
     }
 
@@ -120,7 +130,7 @@ impl Rows {
         Self {
             schema: Arc::new(Schema::empty()),
             stream: None,
-            ready: None,
+            ready: VecDeque::new(),
             affected,
             cancel: CancelHandle::default(),
             _running: None,
@@ -140,7 +150,7 @@ impl Rows {
     }
 
     fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
-        if let Some(batch) = self.ready.take() {
+        if let Some(batch) = self.ready.pop_front() {
             return Some(Ok(batch));
         }
         let stream = self.stream.as_mut()?;

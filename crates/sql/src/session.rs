@@ -4,13 +4,16 @@ use crate::aggregate::rule::AggregatesFromTrees;
 use crate::catalog::files::{self, Files};
 use crate::catalog::providers::{Attached, CATALOG, PUBLIC, Tables};
 use crate::catalog::read_only::ReadOnly;
+use crate::catalog::views::{PlanQuery, Views};
 use crate::error::{Error, ErrorKind, Result};
 use crate::functions;
 use crate::joins;
 use crate::metric::newest::NewestFirst;
 use crate::options::ConnectionOptions;
+use crate::relational::sorted::ScansInOrder;
+use crate::statement::Statement as ParsedStatement;
 use async_trait::async_trait;
-use datafusion::catalog::Session;
+use datafusion::catalog::{CatalogProviderList, Session};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::{QueryPlanner, SQLOptions, SessionState};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -30,15 +33,15 @@ use tidalite::Database;
 /// The physical rules of DataFusion, and ours behind the rules that fold statistics into constants.
 fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
-    if !use_statistics {
-        return rules;
-    }
     let at = rules
         .iter()
         .position(|rule| rule.name() == "aggregate_statistics");
     let at = at.map_or(0, |at| at + 1);
-    rules.insert(at, Arc::new(AggregatesFromTrees));
-    rules.insert(at, Arc::new(NewestFirst));
+    rules.insert(at, Arc::new(ScansInOrder));
+    if use_statistics {
+        rules.insert(at, Arc::new(AggregatesFromTrees));
+        rules.insert(at, Arc::new(NewestFirst));
+    }
     rules
 }
 
@@ -73,6 +76,36 @@ impl QueryPlanner for NodePlanner {
     }
 }
 
+/// Plans the queries of views, with the settings, functions and rules of a session.
+struct ViewPlanner(Arc<SessionState>);
+
+#[async_trait]
+impl PlanQuery for ViewPlanner {
+    async fn plan(&self, query: &str, tables: Arc<dyn CatalogProviderList>) -> Result<LogicalPlan> {
+        let ParsedStatement::Read(query, None) = ParsedStatement::parse(query)? else {
+            let problem = "the text is not a query";
+            return Err(Error::new(ErrorKind::Plan, problem));
+        };
+        let mut session = self.0.as_ref().clone();
+        session.register_catalog_list(tables);
+        read_plan(&session, query).await
+    }
+}
+
+/// Plans a statement that only reads.
+async fn read_plan(session: &SessionState, statement: Statement) -> Result<LogicalPlan> {
+    let plan = session.statement_to_plan(statement).await?;
+    let reading = SQLOptions::new()
+        .with_allow_ddl(false)
+        .with_allow_dml(false)
+        .with_allow_statements(false);
+    reading.verify_plan(&plan).map_err(|error| {
+        let error = Error::from(error);
+        Error::new(ErrorKind::Syntax, error)
+    })?;
+    Ok(plan)
+}
+
 /// Plans statements.
 pub(crate) struct Planner {
     /// Settings, functions and rules. The catalog and the present time belong to the last statement: a session for
@@ -80,6 +113,8 @@ pub(crate) struct Planner {
     session: SessionState,
     /// The session that reads files of rows; `None` if statements may not.
     reader: Option<Arc<SessionState>>,
+    /// The planner of the queries of views.
+    views: Arc<ViewPlanner>,
     /// The database, for the tables about it.
     database: Database,
     /// The files that are attached.
@@ -123,10 +158,12 @@ impl Planner {
         for rule in functions::analyzer_rules() {
             session.add_analyzer_rule(rule);
         }
-        let reader = options.files.then(|| Arc::new(session.clone()));
+        let plain = Arc::new(session.clone());
+        let reader = options.files.then(|| Arc::clone(&plain));
         Ok(Self {
             session,
             reader,
+            views: Arc::new(ViewPlanner(plain)),
             database: database.clone(),
             files: Files::default(),
         })
@@ -148,12 +185,19 @@ impl Planner {
     /// Begins a statement on these tables.
     pub(crate) fn begin(&mut self, tables: &Tables) {
         self.begin_again();
-        let tables = Tables {
+        let tables = self.with_views(Tables {
             database: Some(self.database.clone()),
             attached: Attached::new(&self.files),
             ..tables.clone()
-        };
+        });
         self.session.register_catalog_list(Arc::new(tables));
+    }
+
+    /// The tables, together with views.
+    pub(crate) fn with_views(&self, tables: Tables) -> Tables {
+        let planner: Arc<dyn PlanQuery> = Arc::<ViewPlanner>::clone(&self.views);
+        let views = Views::planned_by(planner);
+        Tables { views, ..tables }
     }
 
     /// The files that are attached.
@@ -163,16 +207,7 @@ impl Planner {
 
     /// Plans a statement on the tables of the last call of `begin`.
     pub(crate) async fn logical(&self, statement: Statement) -> Result<LogicalPlan> {
-        let plan = self.session.statement_to_plan(statement).await?;
-        let reading = SQLOptions::new()
-            .with_allow_ddl(false)
-            .with_allow_dml(false)
-            .with_allow_statements(false);
-        reading.verify_plan(&plan).map_err(|error| {
-            let error = Error::from(error);
-            Error::new(ErrorKind::Syntax, error)
-        })?;
-        Ok(plan)
+        read_plan(&self.session, statement).await
     }
 
     /// Plans a change of rows on the tables of the last call of `begin`: the rows to insert, update or delete.

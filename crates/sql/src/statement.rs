@@ -111,6 +111,7 @@ impl Statement {
                 Self::Change(Parsed::Statement(statement))
             }
             Sql::CreateTable(_)
+            | Sql::CreateView(_)
             | Sql::CreateIndex(_)
             | Sql::AlterTable(_)
             | Sql::Drop { .. }
@@ -231,7 +232,7 @@ fn syntax(problem: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Syntax, problem)
 }
 
-fn parse_one(sql: &str) -> Result<Parsed> {
+pub(crate) fn parse_one(sql: &str) -> Result<Parsed> {
     let parser = DFParserBuilder::new(sql)
         .with_dialect(&GenericDialect {})
         .with_recursion_limit(DEPTH_MAX);

@@ -79,7 +79,7 @@ fn change(rng: &mut Rng, model: &mut Model) -> (String, Option<u64>) {
     let text = unique.map_or("NULL".to_owned(), |unique| unique.to_string());
     let host = ["a", "b", "c"][rng.below(3) as usize];
     let second = rng.below(50) as i64;
-    match rng.below(11) {
+    match rng.below(13) {
         9 => {
             // A row by its key.
             let sql = format!("UPDATE t SET v = {value}, u = {text} WHERE k = {key}");
@@ -96,6 +96,30 @@ fn change(rng: &mut Rng, model: &mut Model) -> (String, Option<u64>) {
         10 => {
             let sql = format!("DELETE FROM t WHERE k = {key}");
             (sql, Some(u64::from(model.table.remove(&key).is_some())))
+        }
+        11 => {
+            // Rows of series by their values, here and there.
+            let rest = value % 3;
+            let sql =
+                format!("DELETE FROM m WHERE CAST(value AS BIGINT) % 3 = {rest} AND host <> 'b'");
+            let before = model.series.len();
+            model
+                .series
+                .retain(|(own, _), value| own == "b" || *value % 3 != rest);
+            (sql, Some((before - model.series.len()) as u64))
+        }
+        12 => {
+            // Each row gets the value of the next one, as it was before.
+            let sql = "UPDATE t SET v = o.v FROM t AS o WHERE o.k = t.k + 1".to_owned();
+            let before = model.table.clone();
+            let mut rows = 0;
+            for (key, row) in &mut model.table {
+                if let Some(next) = before.get(&(key + 1)) {
+                    row.0 = next.0;
+                    rows += 1;
+                }
+            }
+            (sql, Some(rows))
         }
         0 | 1 => {
             let sql = format!("INSERT INTO t VALUES ({key}, {value}, {text})");

@@ -55,7 +55,7 @@ fn errors_have_a_kind_and_a_position() {
     );
     assert_eq!(error("SELECT * FROM nothing").kind(), ErrorKind::Plan);
     assert_eq!(error("SELECT 1/0").kind(), ErrorKind::Execution);
-    assert_eq!(error("CREATE VIEW v AS SELECT 1").kind(), ErrorKind::Syntax);
+    assert_eq!(error("CREATE SEQUENCE s").kind(), ErrorKind::Syntax);
     assert_eq!(error("COPY load TO STDOUT").kind(), ErrorKind::Syntax);
     assert_eq!(error("COPY load FROM 'no.csv'").kind(), ErrorKind::File);
     assert_eq!(error("COMMIT").kind(), ErrorKind::Transaction);
@@ -274,9 +274,13 @@ fn kept_plans_of_tables_follow_their_changes() {
     let mut run = |sql: &str| other.execute(sql).unwrap();
     run("INSERT INTO site VALUES (1, 'a'), (2, 'b'), (3, 'c')");
     compare("rows of one table");
-    run("INSERT INTO unit SELECT value, value % 5, value / 100.0 FROM generate_series(1, 500)");
+    run(
+        "INSERT INTO unit SELECT value, value % 5, value / 100.0 FROM unnest(generate_series(1, 500)) AS s (value)",
+    );
     compare("some rows");
-    run("INSERT INTO unit SELECT value, value % 5, value / 100.0 FROM generate_series(501, 90000)");
+    run(
+        "INSERT INTO unit SELECT value, value % 5, value / 100.0 FROM unnest(generate_series(501, 90000)) AS s (value)",
+    );
     compare("many rows");
     run("DELETE FROM unit WHERE id > 40");
     compare("few rows");
@@ -303,7 +307,7 @@ fn rows_are_looked_up_by_the_first_columns_of_a_key() {
         .unwrap();
     sql.execute(
         "INSERT INTO unit SELECT 'a' || value % 3, value, CASE value % 7 WHEN 0 THEN NULL ELSE 'k' || value % 7 END
-         FROM generate_series(1, 6000)",
+         FROM unnest(generate_series(1, 6000)) AS s (value)",
     )
     .unwrap();
     for (condition, parameters, wanted) in [
@@ -356,4 +360,48 @@ fn rows_are_looked_up_by_the_first_columns_of_a_key() {
         none.map(|batch| batch.unwrap().num_rows()).sum::<usize>(),
         0
     );
+}
+
+#[test]
+fn the_last_rows_of_a_table_are_read_from_its_end() {
+    let mut sql = Connection::new(&database(1)).unwrap();
+    sql.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, text TEXT)")
+        .unwrap();
+    sql.execute(
+        "INSERT INTO t SELECT value, 'row ' || value FROM unnest(generate_series(1, 100000)) AS s (value)",
+    )
+    .unwrap();
+    // The figures of the scan.
+    let mut scan = |query: &str| -> (u64, u64) {
+        let rows = sql.query(&format!("EXPLAIN ANALYZE {query}")).unwrap();
+        let lines: String = rows.map(|batch| format!("{:?}", batch.unwrap())).collect();
+        let line = lines.split("RelationScan: t").nth(1).unwrap();
+        let figure = |name: &str| {
+            let (_, rest) = line.split_once(name).unwrap();
+            // Thousands are written as "100.0 K".
+            let text = rest.split([',', ']']).next().unwrap();
+            match text.strip_suffix(" K") {
+                Some(text) => (text.parse::<f64>().unwrap() * 1000.0) as u64,
+                None => text.parse().unwrap(),
+            }
+        };
+        (figure("output_rows="), figure("pages_read="))
+    };
+    let (rows, all_pages) = scan("SELECT * FROM t WHERE text LIKE '%x'");
+    assert_eq!(rows, 100_000);
+    assert!(all_pages > 100, "{all_pages}");
+    for query in [
+        "SELECT * FROM t ORDER BY id DESC LIMIT 10",
+        "SELECT * FROM t ORDER BY id LIMIT 10",
+    ] {
+        let (rows, pages) = scan(query);
+        // One limit for each part of a scan that is divided among threads.
+        assert!((10..=40).contains(&rows), "{query}: {rows} rows");
+        assert!((1..=40).contains(&pages), "{query}: {pages} pages");
+    }
+    // A condition that is not part of the range: a few small batches.
+    let (rows, pages) =
+        scan("SELECT * FROM t WHERE text LIKE '%7' AND id > 1000 ORDER BY id DESC LIMIT 3");
+    assert!((30..2_000).contains(&rows), "{rows} rows");
+    assert!(pages < all_pages / 4, "{pages} of {all_pages} pages");
 }

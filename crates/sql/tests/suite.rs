@@ -5,6 +5,7 @@
 mod attached;
 mod changes;
 mod fixtures;
+mod returning;
 mod slt;
 mod statements;
 mod statistics;

@@ -81,6 +81,7 @@ impl Files {
     pub(crate) fn expect_not_defined(&self, statement: &ast::Statement) -> Result<()> {
         let names: Vec<&ObjectName> = match statement {
             ast::Statement::CreateTable(create) => vec![&create.name],
+            ast::Statement::CreateView(create) => vec![&create.name],
             ast::Statement::CreateIndex(create) => vec![&create.table_name],
             ast::Statement::AlterTable(alter) => vec![&alter.name],
             ast::Statement::Drop { names, .. } => names.iter().collect(),

@@ -5,6 +5,7 @@
 //! series      tidalite_series: the list of series as a table
 //! system      tidalite_stats, tidalite_pins: the database as tables
 //! files       attached files, by name
+//! views       queries with a name
 //! read_only   a table of an attached file
 //! providers   catalogs and schemas, as the planner asks for them
 //! ```
@@ -15,3 +16,4 @@ pub(crate) mod providers;
 pub(crate) mod read_only;
 pub(crate) mod series;
 pub(crate) mod system;
+pub(crate) mod views;

@@ -10,6 +10,7 @@ use crate::catalog::names::Names;
 use crate::catalog::read_only::ReadOnly;
 use crate::catalog::series::{self, SeriesList};
 use crate::catalog::system::{self, SystemTable};
+use crate::catalog::views::{self, Views};
 use crate::error::{Error, ErrorKind};
 use crate::files::listing;
 use crate::metric::table::SeriesTable;
@@ -19,11 +20,16 @@ use crate::slot::Slot;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
+use datafusion::datasource::ViewTable;
 use datafusion::execution::context::SessionState;
+use datafusion::logical_expr::{LogicalPlan, TableType};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite::{AnyRead, Database};
+
+/// The name of the rows that a statement has written, in the query of its clause RETURNING.
+pub(crate) const RETURNED: &str = "__returned";
 
 /// The tables of a snapshot.
 #[derive(Clone)]
@@ -34,8 +40,11 @@ pub(crate) struct Tables {
     pub(crate) reader: Option<Arc<SessionState>>,
     /// The table that the statement changes, if it changes one.
     pub(crate) changed: Option<(Arc<str>, Purpose)>,
+    /// The rows that the statement has written, in its clause RETURNING.
+    pub(crate) returned: Option<Arc<dyn TableProvider>>,
     /// The database, for the tables about it.
     pub(crate) database: Option<Database>,
+    pub(crate) views: Views,
     pub(crate) attached: Attached,
     /// Whether these are the tables of an attached file.
     pub(crate) is_read_only: bool,
@@ -58,7 +67,7 @@ impl Attached {
     }
 
     /// The tables of the file with this name, in one snapshot for the whole statement, which runs in the slot `main`.
-    fn tables(&self, name: &str, main: &Slot) -> crate::Result<Option<Tables>> {
+    fn tables(&self, name: &str, (main, views): (&Slot, &Views)) -> crate::Result<Option<Tables>> {
         let Some(file) = self.files.get(name) else {
             return Ok(None);
         };
@@ -72,7 +81,9 @@ impl Attached {
             slot: Slot::default(),
             reader: None,
             changed: None,
+            returned: None,
             database: Some(file.database.clone()),
+            views: views.elsewhere(),
             attached: Self::default(),
             is_read_only: true,
         };
@@ -92,6 +103,9 @@ impl Tables {
     }
 
     fn own_table(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(returned) = self.returned.as_ref().filter(|_| name == RETURNED) {
+            return Ok(Some(Arc::clone(returned)));
+        }
         let changed = self.changed.as_ref().filter(|(own, _)| **own == *name);
         let purpose = changed.map_or(Purpose::Read, |(_, purpose)| *purpose);
         let table: Option<Arc<dyn TableProvider>> =
@@ -127,14 +141,45 @@ impl Tables {
 }
 
 impl Tables {
-    /// Whether a table, a metric or anything else of the database has this name.
+    /// The view with this name as a table; `None` if there is no such view.
+    pub(crate) async fn view(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
+        let Some(query) = views::query(&self.slot.snapshot()?, name)? else {
+            return Ok(None);
+        };
+        let plan = self.planned_view(name, &query).await?;
+        let table = |plan| Arc::new(ViewTable::new(plan, Some(query))) as Arc<dyn TableProvider>;
+        Ok(plan.map(table))
+    }
+
+    /// The plan of the query of a view; `None` if tables are only listed.
+    pub(crate) async fn planned_view(
+        &self,
+        view: &str,
+        query: &str,
+    ) -> crate::Result<Option<LogicalPlan>> {
+        let Some(planner) = self.views.planner() else {
+            return Ok(None);
+        };
+        let tables = Self {
+            changed: None,
+            returned: None,
+            views: self.views.with(view)?,
+            ..self.clone()
+        };
+        let plan = planner.plan(query, Arc::new(tables)).await;
+        plan.map(Some)
+            .map_err(|error| views::problem_of(view, error))
+    }
+
+    /// Whether a table, a metric, a view or anything else of the database has this name.
     pub(crate) fn exists(&self, name: &str) -> crate::Result<bool> {
         let snapshot = self.slot.snapshot()?;
         Ok(name == series::SERIES
             || SystemTable::find(name, None).is_some()
             || snapshot.table_types(name)?.is_some()
             || snapshot.is_set_table(name)?.is_some()
-            || self.names.has(&snapshot, name)?)
+            || self.names.has(&snapshot, name)?
+            || views::query(&snapshot, name)?.is_some())
     }
 }
 
@@ -188,7 +233,8 @@ impl Catalog {
         let Some(file) = &self.file else {
             return Ok(self.tables.clone());
         };
-        let tables = self.tables.attached.tables(file, &self.tables.slot)?;
+        let main = (&self.tables.slot, &self.tables.views);
+        let tables = self.tables.attached.tables(file, main)?;
         tables.ok_or_else(|| Error::new(ErrorKind::Plan, format!("no file is attached as {file}")))
     }
 }
@@ -241,14 +287,29 @@ impl SchemaProvider for Schema {
         if let Some(table) = self.find(name)? {
             return Ok(Some(table));
         }
-        match &self.catalog.tables()?.reader {
+        let tables = self.catalog.tables()?;
+        if let Some(view) = tables.view(&format!("{}{name}", self.prefix)).await? {
+            return Ok(Some(view));
+        }
+        match &tables.reader {
             Some(session) if self.prefix.is_empty() => listing::table(name, session).await,
             _ => Ok(None),
         }
     }
 
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        if let Some(table) = self.find(name)? {
+            return Ok(Some(table.table_type()));
+        }
+        // A view whose query cannot be planned must not keep others from being listed.
+        if self.has_view(name)? {
+            return Ok(Some(TableType::View));
+        }
+        Ok(self.table(name).await?.map(|table| table.table_type()))
+    }
+
     fn table_exist(&self, name: &str) -> bool {
-        self.find(name).is_ok_and(|table| table.is_some())
+        self.find(name).is_ok_and(|table| table.is_some()) || self.has_view(name).unwrap_or(false)
     }
 }
 
@@ -257,6 +318,12 @@ impl Schema {
         self.catalog
             .tables()?
             .table(&format!("{}{name}", self.prefix))
+    }
+
+    fn has_view(&self, name: &str) -> crate::Result<bool> {
+        let snapshot = self.catalog.tables()?.slot.snapshot()?;
+        let view = views::query(&snapshot, &format!("{}{name}", self.prefix))?;
+        Ok(view.is_some())
     }
 
     /// The names of the tables, in any order.
@@ -274,6 +341,7 @@ impl Schema {
             tables.extend(system.map(str::to_owned));
             tables.extend(OrderedTable::names(&snapshot)?);
             tables.extend(RelationTable::names(&snapshot)?);
+            tables.extend(views::names(&snapshot)?);
         }
         Ok(tables)
     }

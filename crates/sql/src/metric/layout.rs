@@ -219,7 +219,7 @@ impl TagColumn {
     }
 
     /// The number of a value.
-    fn number(&self, value: &str) -> Option<i32> {
+    pub(crate) fn number(&self, value: &str) -> Option<i32> {
         let (mut low, mut high) = (0, self.values.len());
         while low < high {
             let middle = low.midpoint(high);

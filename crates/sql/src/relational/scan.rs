@@ -4,12 +4,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::leaf::leaf_methods;
 use crate::relational::columns::ColumnBuilder;
 use crate::relational::range::Ranges;
+use crate::relational::types;
 use crate::slot::Slot;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
-use datafusion::common::{Result as PlanResult, Statistics};
+use datafusion::common::{Result as PlanResult, ScalarValue, Statistics};
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
@@ -23,12 +24,16 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use tidalite::AnyRead;
-use tidalite::relation::{Relation, RowKey, Rows, Schema};
+use tidalite::relation::{ColumnType, KeyBounds, Relation, RowKey, Rows, Schema};
 
 /// Number of rows from which a scan is divided among threads.
 const ROWS_PER_THREAD: u64 = 32 << 10;
+
+/// Least number of rows of the first batch of a scan of which few rows are wanted.
+const FIRST_BATCH_ROWS_MIN: usize = 16;
 
 /// Batches that wait for the operators above.
 const BATCHES_AHEAD: usize = 2;
@@ -43,6 +48,15 @@ pub(crate) struct Source {
     pub(crate) schema: SchemaRef,
 }
 
+/// The least and the greatest value of a column.
+#[derive(Debug)]
+struct Ends {
+    /// The place of the column in the scan.
+    place: usize,
+    least: ScalarValue,
+    greatest: ScalarValue,
+}
+
 /// Reads ranges of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationScan {
@@ -54,6 +68,12 @@ pub(crate) struct RelationScan {
     rows: u64,
     projection: Vec<usize>,
     limit: Option<usize>,
+    /// Whether the last row comes first.
+    is_reversed: bool,
+    /// Number of rows that the query wants first.
+    wanted_first: Option<usize>,
+    /// The least and the greatest key, once they were asked for.
+    ends: Arc<OnceLock<Option<Ends>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -85,9 +105,8 @@ impl RelationScan {
             _ => Vec::new(),
         };
         let schema = Arc::new(table.schema.project(&projection)?);
-        let equal = order(table, &ranges, &projection, &schema);
         let properties = PlanProperties::new(
-            equal,
+            order(table, &ranges, &projection, &schema, false),
             Partitioning::UnknownPartitioning(cuts.len() + 1),
             EmissionType::Incremental,
             Boundedness::Bounded,
@@ -99,9 +118,76 @@ impl RelationScan {
             rows,
             projection,
             limit: None,
+            is_reversed: false,
+            wanted_first: None,
+            ends: Arc::default(),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    /// The scan in one of the two directions, for a query that wants `first` rows of it; `None` if it has a limit, so that
+    /// other rows would come.
+    pub(crate) fn in_order(&self, is_reversed: bool, first: Option<usize>) -> Option<Self> {
+        if self.limit.is_some() {
+            return None;
+        }
+        let schema = self.schema_ref();
+        let equal = order(
+            &self.table,
+            &self.ranges,
+            &self.projection,
+            &schema,
+            is_reversed,
+        );
+        let properties = self.properties.as_ref().clone();
+        Some(Self {
+            is_reversed,
+            wanted_first: first,
+            properties: Arc::new(properties.with_eq_properties(equal)),
+            ..self.clone()
+        })
+    }
+
+    /// The least and the greatest value of the first column of the primary key; `None` if the scan reads only some rows, or
+    /// the column has a type whose order is not the same everywhere.
+    fn ends(&self) -> Option<&Ends> {
+        let first = self.table.relation.primary_key.first()?;
+        let column = self.table.relation.position(first)?;
+        let place = self.projection.iter().position(|&own| own == column)?;
+        let kind = self.table.relation.columns[column].kind;
+        let is_total = matches!(
+            kind,
+            ColumnType::I16
+                | ColumnType::I32
+                | ColumnType::I64
+                | ColumnType::U64
+                | ColumnType::Text
+                | ColumnType::Date
+                | ColumnType::Time { .. }
+        );
+        if !is_total || self.ranges != Ranges::all() || self.limit.is_some() {
+            return None;
+        }
+        let read = || {
+            let snapshot = self.table.slot.snapshot()?;
+            let relation = relation(&snapshot, &self.table.name)?;
+            let value = |mut rows: Rows<'_>| match rows.next()? {
+                Some(row) => types::constant(kind, &row.cell(column)?.to_cell()).map(Some),
+                None => Ok(None),
+            };
+            let least = value(relation.rows(KeyBounds::all())?)?;
+            let greatest = value(relation.rows(KeyBounds::all())?.rev())?;
+            let both = least.zip(greatest);
+            Ok::<_, Error>(both.map(|(least, greatest)| Ends {
+                place,
+                least,
+                greatest,
+            }))
+        };
+        // Without statistics, a later read reports the error.
+        let ends = self.ends.get_or_init(|| read().unwrap_or(None));
+        ends.as_ref()
     }
 
     fn schema_ref(&self) -> SchemaRef {
@@ -124,12 +210,30 @@ impl RelationScan {
         &self,
         partition: usize,
         batch_rows: usize,
+        pages: &Count,
         emit: &mut dyn FnMut(RecordBatch) -> bool,
     ) -> Result<()> {
         let snapshot = self.table.slot.snapshot()?;
-        let relation = relation(&snapshot, &self.table.name)?;
+        let done = self.read_from(&snapshot, partition, batch_rows, emit);
+        let read = snapshot.counters().pages_read.load(Ordering::Relaxed);
+        pages.add(read as usize);
+        done
+    }
+
+    fn read_from(
+        &self,
+        snapshot: &AnyRead,
+        partition: usize,
+        batch_rows: usize,
+        emit: &mut dyn FnMut(RecordBatch) -> bool,
+    ) -> Result<()> {
+        let relation = relation(snapshot, &self.table.name)?;
         let mut builder = BatchBuilder::new(self);
         let mut left = self.limit.unwrap_or(usize::MAX);
+        let mut full = match self.wanted_first {
+            Some(rows) => rows.clamp(FIRST_BATCH_ROWS_MIN.min(batch_rows), batch_rows),
+            None => batch_rows,
+        };
         for range in &self.ranges.ranges {
             let range = range.clone();
             let mut rows: Rows<'_> = match &self.ranges.index {
@@ -140,13 +244,19 @@ impl RelationScan {
                     relation.rows_between(range, from, self.cuts.get(partition))?
                 }
             };
+            if self.is_reversed {
+                rows = rows.rev();
+            }
             while left > 0
                 && let Some(row) = rows.next()?
             {
                 builder.append(&row)?;
                 left -= 1;
-                if builder.rows == batch_rows && !emit(builder.finish()?) {
-                    return Ok(());
+                if builder.rows == full {
+                    if !emit(builder.finish()?) {
+                        return Ok(());
+                    }
+                    full = (2 * full).min(batch_rows);
                 }
             }
         }
@@ -163,20 +273,21 @@ fn relation<'s>(snapshot: &'s AnyRead, name: &str) -> Result<Relation<'s>> {
     snapshot.relation(name)?.ok_or_else(gone)
 }
 
-/// The order of the rows of a scan: by the primary key.
+/// The order of the rows of a scan: by the primary key, in one of the two directions.
 fn order(
     table: &Source,
     ranges: &Ranges,
     projection: &[usize],
     schema: &SchemaRef,
+    is_reversed: bool,
 ) -> EquivalenceProperties {
     let mut equal = EquivalenceProperties::new(Arc::clone(schema));
     if ranges.index.is_some() || ranges.ranges.len() != 1 {
         return equal;
     }
-    let ascending = SortOptions {
-        descending: false,
-        nulls_first: false,
+    let options = SortOptions {
+        descending: is_reversed,
+        nulls_first: is_reversed,
     };
     let mut keys = Vec::new();
     for column in &table.relation.primary_key {
@@ -184,7 +295,7 @@ fn order(
         let place = place.and_then(|place| projection.iter().position(|&own| own == place));
         let Some(place) = place else { break };
         let column = Arc::new(Column::new(column, place));
-        keys.push(PhysicalSortExpr::new(column, ascending));
+        keys.push(PhysicalSortExpr::new(column, options));
     }
     if !keys.is_empty() {
         equal.add_ordering(keys);
@@ -250,6 +361,9 @@ impl DisplayAs for RelationScan {
             [_] => {}
             ranges => write!(f, ", ranges={}", ranges.len())?,
         }
+        if self.is_reversed {
+            f.write_str(", last row first")?;
+        }
         match self.limit {
             Some(limit) => write!(f, ", limit={limit}"),
             None => Ok(()),
@@ -266,13 +380,15 @@ impl ExecutionPlan for RelationScan {
         context: Arc<TaskContext>,
     ) -> PlanResult<SendableRecordBatchStream> {
         let counter: Count = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let pages = MetricBuilder::new(&self.metrics).counter("pages_read", partition);
         let batch_rows = context.session_config().batch_size();
-        let (scan, schema) = (self.clone(), self.schema_ref());
+        let (mut scan, schema) = (self.clone(), self.schema_ref());
         if self.ranges.is_unique && self.ranges.ranges.len() <= batch_rows {
-            // A few rows are read at once, without another thread.
+            // A few rows are read at once, without another thread, as one batch.
+            scan.wanted_first = None;
             let batch = futures::stream::once(async move {
                 let mut found = None;
-                scan.read(partition, batch_rows, &mut |batch| {
+                scan.read(partition, batch_rows, &pages, &mut |batch| {
                     found = Some(batch);
                     true
                 })?;
@@ -290,7 +406,7 @@ impl ExecutionPlan for RelationScan {
                 counter.add(batch.num_rows());
                 sender.blocking_send(Ok(batch)).is_ok()
             };
-            scan.read(partition, batch_rows, &mut send)
+            scan.read(partition, batch_rows, &pages, &mut send)
                 .map_err(DataFusionError::from)
         });
         Ok(builder.build())
@@ -307,6 +423,13 @@ impl ExecutionPlan for RelationScan {
                 true => Precision::Exact(rows as usize),
                 false => Precision::Inexact(rows as usize),
             };
+        }
+        if partition.is_none()
+            && let Some(ends) = self.ends()
+            && let Some(column) = statistics.column_statistics.get_mut(ends.place)
+        {
+            column.min_value = Precision::Exact(ends.least.clone());
+            column.max_value = Precision::Exact(ends.greatest.clone());
         }
         Ok(Arc::new(statistics))
     }

@@ -23,6 +23,9 @@ pub(crate) const KEY: &str = "__key";
 /// The beginning of the names of relations that declare metrics.
 pub(crate) const DECLARATION: &str = "series/";
 
+/// The beginning of the names of relations that hold views.
+pub(crate) const VIEW: &str = "view/";
+
 /// The part of a relation in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -95,10 +98,10 @@ impl RelationTable {
         }))
     }
 
-    /// The names of all relations except the declarations of metrics.
+    /// The names of all relations except the declarations of metrics and the views.
     pub(crate) fn names(snapshot: &AnyRead) -> Result<Vec<String>> {
         let mut names = Self::all_names(snapshot)?;
-        names.retain(|name| !name.starts_with(DECLARATION));
+        names.retain(|name| !name.starts_with(DECLARATION) && !name.starts_with(VIEW));
         Ok(names)
     }
 

@@ -1,13 +1,14 @@
 //! CREATE, ALTER and DROP.
 
 use crate::catalog::providers::Tables;
+use crate::catalog::views;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::table::SeriesTable;
 use crate::relational::declared;
 use crate::relational::table::{Purpose, RelationTable};
 use crate::relational::types;
 use crate::session::Planner;
-use crate::write::relation;
+use crate::write::{relation, view};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Constraint, ScalarValue};
 use datafusion::execution::context::SessionState;
@@ -41,6 +42,11 @@ pub(crate) enum Definition {
         table: String,
         operations: Vec<Alteration>,
     },
+    CreateView {
+        name: String,
+        query: String,
+    },
+    DropViews(Vec<String>),
     /// Drops or empties tables.
     Drop(Vec<Dropped>),
     Empty(Vec<Dropped>),
@@ -101,6 +107,11 @@ impl Definition {
     ) -> Result<Self> {
         match statement {
             ast::Statement::CreateTable(create) => Self::create(create, tables, planner).await,
+            ast::Statement::CreateView(create) => {
+                let name = full_name(&create.name)?;
+                let query = view::created(&name, create, tables, planner).await?;
+                Ok(query.map_or(Self::Nothing, |query| Self::CreateView { name, query }))
+            }
             ast::Statement::CreateIndex(create) => Self::create_index(&create, tables),
             ast::Statement::AlterTable(alter) => Self::alter(alter, tables, planner).await,
             ast::Statement::Drop {
@@ -112,6 +123,10 @@ impl Definition {
                 ..
             } => match object_type {
                 ObjectType::Table => Ok(Self::Drop(dropped(&names, if_exists, tables)?)),
+                ObjectType::View => {
+                    let names = names.iter().map(full_name).collect::<Result<_>>()?;
+                    view::dropped(names, if_exists, tables).map(Self::DropViews)
+                }
                 ObjectType::Index => Self::drop_index(&names, if_exists, table.as_ref(), tables),
                 other => Err(syntax(format_args!("DROP {other}"))),
             },
@@ -292,6 +307,12 @@ impl Definition {
             Self::Alter { table, operations } => {
                 for operation in operations {
                     apply(operation, table, txn)?;
+                }
+            }
+            Self::CreateView { name, query } => views::create(txn, name, query)?,
+            Self::DropViews(names) => {
+                for name in names {
+                    views::remove(txn, name)?;
                 }
             }
             Self::Drop(dropped) => {
@@ -670,6 +691,11 @@ fn dropped(names: &[ObjectName], if_exists: bool, tables: &Tables) -> Result<Vec
     for name in names {
         let name = full_name(name)?;
         let Some(table) = tables.table(&name)? else {
+            if views::query(&tables.slot.snapshot()?, &name)?.is_some() {
+                return Err(plan_error(format_args!(
+                    "{name} is a view; DROP VIEW removes it"
+                )));
+            }
             if if_exists {
                 continue;
             }

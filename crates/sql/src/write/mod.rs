@@ -6,8 +6,12 @@
 //! words         arrays of Arrow as words of series
 //! series        batches of rows into series
 //! delete        the rows of series that DELETE removes
+//! joined        UPDATE ... FROM and DELETE ... USING as queries
+//! written       the rows that a statement has written
+//! returning     RETURNING as a query over these rows
 //! conflict      ON CONFLICT
 //! relation      INSERT, UPDATE and DELETE of rows of relations
+//! view          CREATE VIEW and DROP VIEW
 //! define        CREATE, ALTER and DROP
 //! ```
 
@@ -15,10 +19,14 @@ pub(crate) mod align;
 pub(crate) mod conflict;
 pub(crate) mod define;
 pub(crate) mod delete;
+pub(crate) mod joined;
 pub(crate) mod relation;
+pub(crate) mod returning;
 pub(crate) mod series;
 pub(crate) mod transaction;
+mod view;
 mod words;
+pub(crate) mod written;
 
 use crate::error::Result;
 use crate::relational::table::Purpose;

@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::rows::Rows;
 use crate::write::conflict::{Action, OnConflict};
+use crate::write::written::Written;
 use arrow::array::{AsArray, RecordBatch};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,12 +16,14 @@ pub(crate) fn open<'t>(txn: &'t mut WriteTxn, name: &str) -> Result<RelationMut<
     txn.relation_mut(name)?.ok_or_else(gone)
 }
 
-/// Inserts a batch that has the columns of the relation; returns the number of rows inserted or updated.
+/// Inserts a batch that has the columns of the relation; returns the number of rows inserted or updated. `written` gets
+/// these rows.
 pub(crate) fn insert(
     txn: &mut WriteTxn,
     name: &str,
     batch: &RecordBatch,
     on_conflict: &OnConflict,
+    mut written: Option<&mut Written>,
 ) -> Result<u64> {
     let mut relation = open(txn, name)?;
     let schema = relation.schema().clone();
@@ -28,30 +31,39 @@ pub(crate) fn insert(
     if matches!(on_conflict.action, Action::Fail) {
         let cells = (0..batch.num_rows()).map(|row| rows.row(row));
         let cells: Vec<Vec<Cell>> = cells.collect::<Result<_>>()?;
-        return Ok(relation.insert_many(&cells)?.len() as u64);
+        let inserted = relation.insert_many(&cells)?.len() as u64;
+        if let Some(written) = written {
+            cells.iter().try_for_each(|row| written.push(row))?;
+        }
+        return Ok(inserted);
     }
     let mut changed = 0;
     for row in 0..batch.num_rows() {
         let cells = rows.row(row)?;
-        changed += u64::from(insert_row(&mut relation, &schema, cells, on_conflict)?);
+        if let Some(row) = insert_row(&mut relation, &schema, cells, on_conflict)? {
+            changed += 1;
+            if let Some(written) = &mut written {
+                written.push(&row)?;
+            }
+        }
     }
     Ok(changed)
 }
 
-/// Inserts a row; returns whether anything has changed.
+/// Inserts a row, or updates the one with its key; returns the stored row, or `None` if nothing has changed.
 fn insert_row(
     relation: &mut RelationMut<'_>,
     schema: &Schema,
     row: Vec<Cell>,
     on_conflict: &OnConflict,
-) -> Result<bool> {
+) -> Result<Option<Vec<Cell>>> {
     while let Some((conflict, key)) = relation.find_conflict(&row)? {
         if !on_conflict.is_for(schema, &conflict) {
             break;
         }
         match &on_conflict.action {
             Action::Fail => break,
-            Action::Nothing => return Ok(false),
+            Action::Nothing => return Ok(None),
             Action::Replace => {
                 relation.remove(&key)?;
             }
@@ -60,16 +72,16 @@ fn insert_row(
                     break;
                 };
                 let Some(changed) = update.apply(found, &row)? else {
-                    return Ok(false);
+                    return Ok(None);
                 };
                 relation.update(&key, &changed)?;
-                return Ok(true);
+                return Ok(Some(changed));
             }
         }
     }
     // Another conflict is an error.
     relation.insert(&row)?;
-    Ok(true)
+    Ok(Some(row))
 }
 
 impl OnConflict {
@@ -118,12 +130,29 @@ fn keys(batch: &RecordBatch) -> Result<Vec<RowKey>> {
     Ok(keys.iter().flatten().map(RowKey::from_bytes).collect())
 }
 
-/// Removes the rows with the keys in the last column; returns their number.
-pub(crate) fn delete(txn: &mut WriteTxn, name: &str, batch: &RecordBatch) -> Result<u64> {
+/// Removes the rows with the keys in the last column; returns their number. If the rows are asked for, the other columns are
+/// theirs.
+pub(crate) fn delete(
+    txn: &mut WriteTxn,
+    name: &str,
+    batch: &RecordBatch,
+    mut written: Option<&mut Written>,
+) -> Result<u64> {
     let mut relation = open(txn, name)?;
+    let rows = match written {
+        Some(_) => Rows::new(&relation.schema().columns.clone(), batch.columns())?,
+        None => Rows::new(&[], &[])?,
+    };
     let mut removed = 0;
-    for key in keys(batch)? {
-        removed += u64::from(relation.remove(&key)?);
+    for (row, key) in keys(batch)?.into_iter().enumerate() {
+        // A row that was removed before has matched several rows of another table.
+        if !relation.remove(&key)? {
+            continue;
+        }
+        removed += 1;
+        if let Some(written) = &mut written {
+            written.push(&rows.row(row)?)?;
+        }
     }
     Ok(removed)
 }
@@ -135,12 +164,19 @@ pub(crate) struct Update {
     /// only the final rows must be unique.
     moves: bool,
     moved: Vec<Vec<Cell>>,
+    /// The rows updated so far, if a row can come several times: only the first one counts.
+    seen: Option<HashSet<RowKey>>,
     updated: u64,
 }
 
 impl Update {
-    /// An update of these columns.
-    pub(crate) fn new(name: &Arc<str>, schema: &Schema, columns: &[String]) -> Self {
+    /// An update of these columns. In a join a row can come several times.
+    pub(crate) fn new(
+        name: &Arc<str>,
+        schema: &Schema,
+        columns: &[String],
+        is_joined: bool,
+    ) -> Self {
         let unique = schema.indexes.iter().filter(|index| index.unique);
         let mut keys = std::iter::once(&schema.primary_key)
             .chain(unique.map(|index| &index.columns))
@@ -149,16 +185,30 @@ impl Update {
             name: Arc::clone(name),
             moves: keys.any(|column| columns.contains(column)),
             moved: Vec::new(),
+            seen: is_joined.then(HashSet::new),
             updated: 0,
         }
     }
 
     /// Updates the rows of a batch, with the new values and the keys in the last column.
-    pub(crate) fn update(&mut self, txn: &mut WriteTxn, batch: &RecordBatch) -> Result<()> {
+    pub(crate) fn update(
+        &mut self,
+        txn: &mut WriteTxn,
+        batch: &RecordBatch,
+        mut written: Option<&mut Written>,
+    ) -> Result<()> {
         let mut relation = open(txn, &self.name)?;
         let rows = Rows::new(&relation.schema().columns.clone(), batch.columns())?;
         for (row, key) in keys(batch)?.into_iter().enumerate() {
+            if let Some(seen) = &mut self.seen
+                && !seen.insert(key.clone())
+            {
+                continue;
+            }
             let cells = rows.row(row)?;
+            if let Some(written) = &mut written {
+                written.push(&cells)?;
+            }
             if self.moves {
                 relation.remove(&key)?;
                 self.moved.push(cells);

@@ -1,0 +1,166 @@
+//! The clause RETURNING as a query over the rows that a statement has written.
+//!
+//! ```text
+//! UPDATE t AS a SET .. RETURNING id, a.v  =>  SELECT id, a.v FROM "__returned" AS a
+//! ```
+//!
+//! Subqueries in the clause read the tables as they were before the statement, also the changed one.
+
+use crate::catalog::providers::RETURNED;
+use crate::error::{Error, ErrorKind, Result};
+use crate::statement::parse_one;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{MemTable, Session, TableProvider};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    self, FromTable, Ident, ObjectName, SelectItem, SetExpr, TableFactor, TableObject,
+    TableWithJoins, visit_relations,
+};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The clause as it is written.
+pub(crate) struct Returning {
+    items: Vec<SelectItem>,
+    /// The name of the table in the expressions.
+    table: Ident,
+}
+
+impl Returning {
+    /// Takes the clause out of a statement, whose planner does not know it; `None` if there is none.
+    pub(crate) fn take(statement: &mut Statement) -> Option<Self> {
+        let Statement::Statement(statement) = statement else {
+            return None;
+        };
+        let (items, table) = match &mut **statement {
+            ast::Statement::Insert(insert) => {
+                let name = match &insert.table {
+                    TableObject::TableName(name) => last_part(name),
+                    _ => None,
+                };
+                (insert.returning.take(), name)
+            }
+            ast::Statement::Update(update) => (update.returning.take(), name_of(&update.table)),
+            ast::Statement::Delete(delete) => {
+                let (FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables)) =
+                    &delete.from;
+                (delete.returning.take(), tables.first().and_then(name_of))
+            }
+            _ => return None,
+        };
+        Some(Self {
+            items: items?,
+            table: table?,
+        })
+    }
+
+    /// Whether the expressions have subqueries that read tables.
+    pub(crate) fn reads_tables(&self) -> bool {
+        let relation = |_: &ObjectName| ControlFlow::Break(());
+        visit_relations(&self.items, relation).is_break()
+    }
+
+    /// The query over the rows.
+    pub(crate) fn query(self) -> Result<Statement> {
+        let alias = Ident::with_quote('"', self.table.value);
+        let mut query = parse_one(&format!("SELECT 1 FROM {RETURNED} AS {alias}"))?;
+        // The expressions keep their places in the text of the statement.
+        if let Statement::Statement(statement) = &mut query
+            && let ast::Statement::Query(query) = &mut **statement
+            && let SetExpr::Select(select) = &mut *query.body
+        {
+            select.projection = self.items;
+        }
+        Ok(query)
+    }
+}
+
+fn name_of(table: &TableWithJoins) -> Option<Ident> {
+    match &table.relation {
+        TableFactor::Table {
+            alias: Some(alias), ..
+        } => Some(alias.name.clone()),
+        TableFactor::Table { name, .. } => last_part(name),
+        _ => None,
+    }
+}
+
+fn last_part(name: &ObjectName) -> Option<Ident> {
+    name.0.last()?.as_ident().cloned()
+}
+
+/// Refuses a plan of the clause that does not give a row for each row.
+pub(crate) fn check(plan: &LogicalPlan) -> Result<()> {
+    let is_of_rows = match plan {
+        LogicalPlan::Projection(projection) => matches!(
+            &*projection.input,
+            LogicalPlan::SubqueryAlias(_) | LogicalPlan::TableScan(_)
+        ),
+        _ => false,
+    };
+    if is_of_rows {
+        return Ok(());
+    }
+    let problem = "RETURNING takes expressions of single rows: no aggregates, no window functions, and no functions that return several rows";
+    Err(Error::new(ErrorKind::Plan, problem))
+}
+
+/// The table of the rows, which gets them when the statement has written them.
+#[derive(Clone)]
+pub(crate) struct WrittenTable {
+    schema: SchemaRef,
+    rows: Arc<Mutex<Vec<RecordBatch>>>,
+}
+
+impl WrittenTable {
+    pub(crate) fn new(schema: SchemaRef) -> Self {
+        Self {
+            schema,
+            rows: Arc::default(),
+        }
+    }
+
+    fn rows(&self) -> Vec<RecordBatch> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.clone()
+    }
+
+    /// Sets the rows.
+    pub(crate) fn fill(&self, rows: Vec<RecordBatch>) {
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+    }
+}
+
+impl fmt::Debug for WrittenTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WrittenTable")
+    }
+}
+
+#[async_trait]
+impl TableProvider for WrittenTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
+        let rows = self.rows();
+        let table = MemTable::try_new(self.schema(), vec![rows])?;
+        table.scan(session, projection, filters, limit).await
+    }
+}
