@@ -6,7 +6,7 @@ use crate::files::format::FileOptions;
 use crate::files::read::read;
 use crate::plans::Plans;
 use crate::statement::{Copy, Statement, Version};
-use crate::write::define::full_name;
+use crate::write::define::names::full_name;
 use crate::write::transaction::Transaction;
 use arrow::datatypes::SchemaRef;
 use std::path::Path;

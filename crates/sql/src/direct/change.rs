@@ -5,7 +5,7 @@ use crate::direct::value::Value;
 use crate::error::{Error, Result};
 use crate::relational::types;
 use crate::write::conflict::column_of;
-use crate::write::define::full_name;
+use crate::write::define::names::full_name;
 use crate::write::relation;
 use datafusion::common::ScalarValue;
 use datafusion::sql::parser::Statement as Parsed;

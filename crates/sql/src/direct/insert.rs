@@ -3,7 +3,7 @@
 use crate::direct::value::Value;
 use crate::error::Result;
 use crate::write::conflict::Clause;
-use crate::write::define::full_name;
+use crate::write::define::names::full_name;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::ScalarValue;

@@ -11,8 +11,7 @@
 //! returning     RETURNING as a query over these rows
 //! conflict      ON CONFLICT
 //! relation      INSERT, UPDATE and DELETE of rows of relations
-//! view          CREATE VIEW and DROP VIEW
-//! define        CREATE, ALTER and DROP
+//! define/       CREATE, ALTER and DROP
 //! ```
 
 pub(crate) mod align;
@@ -24,14 +23,13 @@ pub(crate) mod relation;
 pub(crate) mod returning;
 pub(crate) mod series;
 pub(crate) mod transaction;
-mod view;
 mod words;
 pub(crate) mod written;
 
 use crate::error::Result;
 use crate::relational::table::Purpose;
 use crate::write::conflict::{Clause, column_of};
-use crate::write::define::full_name;
+use crate::write::define::names::full_name;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, visit_relations};
 use std::ops::ControlFlow;

@@ -2,18 +2,11 @@
 
 use crate::catalog::providers::Tables;
 use crate::catalog::views;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::session::Planner;
+use crate::write::define::names::{plan_error, syntax};
 use datafusion::sql::sqlparser::ast::{self, CreateTableOptions, visit_expressions};
 use std::ops::ControlFlow;
-
-fn syntax(problem: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Syntax, format!("not supported: {problem}"))
-}
-
-fn plan_error(problem: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Plan, problem)
-}
 
 /// The query of a view that is created with this name; `None` if it exists and the statement says IF NOT EXISTS.
 pub(super) async fn created(
