@@ -12,16 +12,86 @@ use tidalite_sql::arrow::util::display::array_value_to_string;
 use tidalite_sql::{Connection, ConnectionOptions};
 use tidalite_testkit::rng::Rng;
 
-const UNITS: [Unit; 4] = [Unit::Seconds, Unit::Millis, Unit::Nanos, Unit::Ticks];
+const UNITS: [Unit; 5] = [
+    Unit::Seconds,
+    Unit::Millis,
+    Unit::Micros,
+    Unit::Nanos,
+    Unit::Ticks,
+];
+
+/// Where the rows of a database lie: seconds since 1970 of the thousandth row, and seconds from row to row.
+#[derive(Clone, Copy)]
+struct Course {
+    base: i64,
+    stride: i64,
+}
+
+impl Course {
+    /// Rows around 1970, or around changes of the clocks in the zones of the bins.
+    fn new(rng: &mut Rng) -> Self {
+        let bases = [
+            0,
+            // Kathmandu goes from +05:30 to +05:45.
+            504_900_000,
+            // St. John's puts the clocks back at one minute past midnight.
+            1_162_000_000,
+            // Apia leaves out December 30.
+            1_325_100_000,
+            // Berlin in spring and in autumn.
+            1_711_800_000,
+            1_729_900_000,
+        ];
+        let strides = [1, 1, 60, 1_800, 40_000];
+        Self {
+            base: bases[rng.below(6) as usize],
+            stride: strides[rng.below(5) as usize],
+        }
+    }
+
+    fn second(self, row: i64) -> i64 {
+        self.base + row * self.stride
+    }
+}
+
+/// Bins of equal width, and bins of the calendar.
+const BINS: [&str; 19] = [
+    "date_bin(INTERVAL '1 minute', time)",
+    "date_bin(INTERVAL '7 seconds', time)",
+    "date_bin(INTERVAL '1 hour', time, TIMESTAMP '2001-01-01T00:07:00Z')",
+    "date_bin(INTERVAL '1 day', time)",
+    "date_trunc('week', time)",
+    "date_trunc('month', time)",
+    "date_trunc('quarter', time)",
+    "date_trunc('year', time)",
+    "date_bin(INTERVAL '1 month', time, TIMESTAMP '1999-12-31T07:00:30Z')",
+    "time_bucket('5 months', time)",
+    "time_bucket('1 day', time, 'Europe/Berlin')",
+    "time_bucket('6 hours', time, 'Europe/Berlin')",
+    "time_bucket('1 hour', time, 'America/St_Johns')",
+    "time_bucket('1 month', time, 'America/St_Johns', TIMESTAMP '2001-02-28T12:00:00Z')",
+    "time_bucket('45 minutes', time, 'Asia/Kathmandu')",
+    "time_bucket('1 day', time, 'Pacific/Apia')",
+    "time_bucket('1 week', time, 'Pacific/Apia', TIMESTAMP '2001-01-01T00:00:17Z')",
+    "time_bucket('2 hours', time AT TIME ZONE 'Europe/Berlin')",
+    WHOLE_SECONDS,
+];
+
+/// Bins only of times since 1970.
+const WHOLE_SECONDS: &str = "(extract(epoch FROM time) / 60)::bigint * 60";
+
+fn is_bin(key: &str) -> bool {
+    BINS.contains(&key)
+}
 
 /// Six series with gaps, late rows, nulls, and several rows of a time. The floats are quarters, whose sums are exact.
-fn database(rng: &mut Rng, (has_nan, has_several): (bool, bool)) -> Database {
+fn database(rng: &mut Rng, course: Course, (has_nan, has_several): (bool, bool)) -> Database {
     let db = Options::new()
         .open_storage(Arc::new(MemoryStorage::new()))
         .unwrap();
     let mut tx = db.begin_write().unwrap();
     for number in 0..6 {
-        let unit = UNITS[rng.below(4) as usize];
+        let unit = UNITS[rng.below(5) as usize];
         let schema = Schema {
             unit,
             columns: vec![
@@ -47,7 +117,7 @@ fn database(rng: &mut Rng, (has_nan, has_several): (bool, bool)) -> Database {
             } else {
                 0
             };
-            let at = (row - 1000 + late) * second + unit.steps_to_1970();
+            let at = course.second(row - 1000 + late) * second + unit.steps_to_1970();
             let quarter = |rng: &mut Rng| (rng.below(4_000) as f64 - 2_000.0) / 4.0;
             let values = [
                 match rng.below(40) {
@@ -84,6 +154,7 @@ fn database(rng: &mut Rng, (has_nan, has_several): (bool, bool)) -> Database {
 /// A query, and the number of its group columns.
 fn query(
     rng: &mut Rng,
+    course: Course,
     (has_nan, has_several): (bool, bool),
 ) -> (Vec<&'static str>, Vec<String>, String) {
     let mut keys = Vec::new();
@@ -92,14 +163,8 @@ fn query(
             keys.push(key);
         }
     }
-    let bins = [
-        "date_bin(INTERVAL '1 minute', time)",
-        "date_bin(INTERVAL '7 seconds', time)",
-        "date_bin(INTERVAL '1 hour', time, TIMESTAMP '2001-01-01T00:07:00Z')",
-        "date_bin(INTERVAL '1 day', time)",
-    ];
     if rng.one_in(2) {
-        keys.push(bins[rng.below(4) as usize]);
+        keys.push(BINS[rng.below(BINS.len() as u64) as usize]);
     }
     let mut figures = Vec::new();
     for _ in 0..1 + rng.below(6) {
@@ -124,12 +189,14 @@ fn query(
         });
     }
     let mut conditions = Vec::new();
-    if rng.one_in(2) {
-        let from = rng.below(4_000) as i64 - 1_500;
+    let is_since_1970 = keys.contains(&WHOLE_SECONDS);
+    if is_since_1970 || rng.one_in(2) {
+        let from = course.second(rng.below(4_000) as i64 - 1_500);
+        let from = if is_since_1970 { from.max(0) } else { from };
         conditions.push(format!("time >= to_timestamp({from})"));
     }
     if rng.one_in(3) {
-        let to = rng.below(6_000) as i64 - 1_000;
+        let to = course.second(rng.below(6_000) as i64 - 1_000);
         conditions.push(format!("time < to_timestamp_millis({to}500)"));
     }
     if rng.one_in(3) {
@@ -204,19 +271,21 @@ fn aggregates_from_trees_equal_those_over_rows() {
     let seed = 0x5a1e;
     let mut rng = Rng::new(seed);
     let mut from_trees = 0;
+    let mut bins = BTreeMap::new();
     for round in 0..count {
         if round % 100 == 0 {
             println!("seed {seed:#x}, query {round}");
         }
         // A database serves several queries.
         let has = (rng.one_in(3), rng.one_in(2));
-        let db = database(&mut rng, has);
+        let course = Course::new(&mut rng);
+        let db = database(&mut rng, course, has);
         let mut plain = ConnectionOptions::default();
         plain.use_statistics = false;
         let mut trees = Connection::new(&db).unwrap();
         let mut plain = Connection::with_options(&db, &plain).unwrap();
         for _ in 0..20 {
-            let asked = query(&mut rng, has);
+            let asked = query(&mut rng, course, has);
             let text = sql(&asked);
             let own = rows(&mut trees, &text, asked.0.len());
             let expected = rows(&mut plain, &text, asked.0.len());
@@ -231,7 +300,7 @@ fn aggregates_from_trees_equal_those_over_rows() {
                 }
             }
             // With a limit, only the last bins are read.
-            if let Some(at) = asked.0.iter().position(|key| key.starts_with("date_bin")) {
+            if let Some(at) = asked.0.iter().position(|key| is_bin(key)) {
                 let order = if rng.one_in(2) { "DESC" } else { "ASC" };
                 let limit = 1 + rng.below(9);
                 let text = format!("{text} ORDER BY c{at} {order}");
@@ -254,6 +323,9 @@ fn aggregates_from_trees_equal_those_over_rows() {
                 .map(|batch| format!("{:?}", batch.unwrap()))
                 .collect();
             from_trees += usize::from(plan.contains("TreeAggregate"));
+            for key in asked.0.iter().filter(|key| is_bin(key)) {
+                *bins.entry(*key).or_insert(0) += own.len();
+            }
             assert!(
                 plan.contains("TreeAggregate") || !plan.contains("AggregateExec"),
                 "{text}\n{plan}"
@@ -264,6 +336,11 @@ fn aggregates_from_trees_equal_those_over_rows() {
         }
     }
     assert!(from_trees > 0);
+    println!("groups of the bins: {bins:#?}");
+    assert!(
+        count < 400 || bins.len() == BINS.len(),
+        "all bins: {bins:?}"
+    );
 }
 
 /// Sums of quarters are exact; means and deviations are divided once.
