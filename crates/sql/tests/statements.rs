@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Options, Steps};
+use tidalite::{ColumnType, Database, Options, Schema, Steps, Unit, Value};
 use tidalite_sql::arrow::array::AsArray;
 use tidalite_sql::arrow::datatypes::Int64Type;
 use tidalite_sql::arrow::util::pretty::pretty_format_batches;
@@ -404,4 +404,77 @@ fn the_last_rows_of_a_table_are_read_from_its_end() {
         scan("SELECT * FROM t WHERE text LIKE '%7' AND id > 1000 ORDER BY id DESC LIMIT 3");
     assert!((30..2_000).contains(&rows), "{rows} rows");
     assert!(pages < all_pages / 4, "{pages} of {all_pages} pages");
+}
+
+#[test]
+fn bins_of_the_calendar_decode_few_vectors() {
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let mut series = tx.series(r#"load{host="a"}"#).unwrap();
+    // A row every two minutes for 400 days from 2023-12-25: 282 vectors.
+    for row in 0..400 * 720 {
+        let time = Steps((1_703_462_400 + row * 120) * 1_000_000_000);
+        series.insert(time, row as f64).unwrap();
+    }
+    tx.commit().unwrap();
+    let mut sql = Connection::new(&db).unwrap();
+    let mut decoded = |query: &str| -> u64 {
+        let rows = sql.query(&format!("EXPLAIN ANALYZE {query}")).unwrap();
+        let text: String = rows.map(|batch| format!("{:?}", batch.unwrap())).collect();
+        let (_, count) = text.split_once("vectors_decoded=").expect(&text);
+        let end = count.find(|c: char| !c.is_ascii_digit()).unwrap();
+        count[..end].parse().unwrap()
+    };
+    let figures = "count(*), max(value), avg(value) FROM load GROUP BY bin";
+    // Each of 13 limits of months cuts a vector.
+    for bin in [
+        "date_trunc('month', time)",
+        "time_bucket('1 month', time, 'Europe/Berlin')",
+        "time_bucket('1 month', time AT TIME ZONE 'America/St_Johns')",
+    ] {
+        let vectors = decoded(&format!("SELECT {bin} AS bin, {figures}"));
+        assert!((1..=26).contains(&vectors), "{bin}: {vectors}");
+    }
+    // Days cut all vectors, but each is decoded once, beside the changes of the clocks.
+    let days = "SELECT time_bucket('1 day', time, 'Europe/Berlin') AS bin";
+    let vectors = decoded(&format!("{days}, {figures}"));
+    assert!((200..=290).contains(&vectors), "{vectors}");
+    let vectors = decoded(&format!("{days}, {figures} ORDER BY bin DESC LIMIT 2"));
+    assert!((1..=10).contains(&vectors), "{vectors}");
+    // All vectors, if rows are read.
+    let rows =
+        "SELECT date_trunc('month', time) AS bin, count(DISTINCT value) FROM load GROUP BY bin";
+    assert_eq!(decoded(rows), 282);
+}
+
+#[test]
+fn bins_of_times_beyond_the_calendar_are_an_error() {
+    let db = Options::new()
+        .open_storage(Arc::new(MemoryStorage::new()))
+        .unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let schema = Schema::new(Unit::Seconds, [("value", ColumnType::F64)]);
+    // The years 2024 and 9999, and the year 14645.
+    for (name, times) in [
+        (r#"far{host="a"}"#, &[1_704_067_200, 253_400_000_000][..]),
+        (r#"far{host="b"}"#, &[400_000_000_000]),
+    ] {
+        let mut series = tx.series_with(name, &schema).unwrap();
+        for &time in times {
+            series
+                .insert_values(Steps(time), &[Value::F64(1.0)])
+                .unwrap();
+        }
+    }
+    tx.commit().unwrap();
+    let mut sql = Connection::new(&db).unwrap();
+    let months =
+        "SELECT count(*) FROM (SELECT time_bucket('1 month', time) AS bin, count(*) FROM far";
+    let all = sql.query(&format!("{months} GROUP BY bin)"));
+    let error = all.and_then(|rows| rows.collect::<Result<Vec<_>, _>>());
+    assert_eq!(error.expect_err("year 14645").kind(), ErrorKind::Execution);
+    let text = format!("{months} WHERE host = 'a' GROUP BY bin)");
+    assert_eq!(number(&mut sql, &text), 2);
 }

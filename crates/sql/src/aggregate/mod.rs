@@ -5,12 +5,16 @@
 //! aggregate and the scan are replaced by a node that returns the same states without reading the rows.
 //!
 //! ```text
+//! keys      keys of groups: tags, and bins of time
 //! request   the request of a partial aggregate, if the trees can answer it
 //! states    statistics of a series as states of the functions
+//! bins      statistics of the bins of a series
 //! node      the node that reads the statistics
 //! rule      the replacement in a plan
 //! ```
 
+pub(crate) mod bins;
+pub(crate) mod keys;
 pub(crate) mod node;
 pub(crate) mod request;
 pub(crate) mod rule;

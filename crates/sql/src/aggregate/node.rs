@@ -1,6 +1,8 @@
 //! The node that returns states of aggregate functions from the statistics in the trees.
 
-use crate::aggregate::request::{Bin, Function, GroupKey, Request};
+use crate::aggregate::bins::{Bins, Outermost, whole};
+use crate::aggregate::keys::{Bin, GroupKey};
+use crate::aggregate::request::{Function, Request};
 use crate::aggregate::states::{Figures, States};
 use crate::error::{Error, ErrorKind, Result};
 use crate::leaf::leaf_methods;
@@ -8,9 +10,11 @@ use crate::metric::chunk;
 use crate::metric::layout::{Layout, Member, Part};
 use crate::metric::scan::{self, SeriesScan, divided};
 use crate::pieces;
-use crate::types::nanos_of;
+use crate::types::{self, nanos_of};
 use crate::work::Work;
-use arrow::array::{ArrayRef, Float64Array, Int32Array, RecordBatch, RecordBatchOptions};
+use arrow::array::{
+    ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, RecordBatchOptions,
+};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result as PlanResult;
 use datafusion::error::DataFusionError;
@@ -27,17 +31,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use tidalite::AnyRead;
-use tidalite::{Aggregate, Column, Series, Steps};
+use tidalite::{Aggregate, Column};
 
 /// Number of members below which one thread reads the statistics of all.
 const MEMBERS_OF_ONE_THREAD: usize = 32;
-
-/// The first or the last bins that contain rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Outermost {
-    pub(crate) bins: usize,
-    pub(crate) are_last: bool,
-}
 
 /// Reads statistics of members by groups.
 #[derive(Clone, Debug)]
@@ -102,7 +99,7 @@ impl TreeAggregate {
         &self.groups
     }
 
-    fn bin(&self) -> Option<Bin> {
+    fn bin(&self) -> Option<&Bin> {
         self.groups.iter().find_map(GroupKey::bin)
     }
 
@@ -132,8 +129,8 @@ impl DisplayAs for TreeAggregate {
                     "{comma}{}",
                     self.scan.layout.schema.field(1 + tag).name()
                 )?,
-                GroupKey::Bin(bin) | GroupKey::BinSeconds(bin) => {
-                    write!(f, "{comma}bin({} ns)", bin.width_ns)?
+                GroupKey::Bin(bin) | GroupKey::BinSeconds(bin) | GroupKey::BinWholeSeconds(bin) => {
+                    write!(f, "{comma}{bin}")?
                 }
             }
         }
@@ -339,17 +336,27 @@ impl<'n> Groups<'n> {
 
     fn finish(mut self, node: &TreeAggregate) -> Result<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::new();
+        let schema = node.schema_ref();
+        let units_of_second = 1_000_000_000 / nanos_of(self.layout.unit);
         for (at, key) in node.groups.iter().enumerate() {
             columns.push(match key {
                 GroupKey::Tag(tag) => {
                     let numbers = Int32Array::from(std::mem::take(&mut self.tags[at]));
                     self.layout.tags[*tag].array(numbers)?
                 }
-                GroupKey::Bin(_) => pieces::times(self.layout.unit, self.bins.clone()),
+                GroupKey::Bin(_) => {
+                    let times = pieces::times(self.layout.unit, self.bins.clone());
+                    // Times in another zone.
+                    types::cast(&times, schema.field(at).data_type())?
+                }
                 GroupKey::BinSeconds(_) => {
-                    let second = (1_000_000_000 / nanos_of(self.layout.unit)) as f64;
+                    let second = units_of_second as f64;
                     let seconds = self.bins.iter().map(|&time| time as f64 / second);
                     Arc::new(Float64Array::from_iter_values(seconds))
+                }
+                GroupKey::BinWholeSeconds(_) => {
+                    let seconds = self.bins.iter().map(|&time| time / units_of_second);
+                    Arc::new(Int64Array::from_iter_values(seconds))
                 }
             });
         }
@@ -358,94 +365,8 @@ impl<'n> Groups<'n> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         Ok(RecordBatch::try_new_with_options(
-            node.schema_ref(),
-            columns,
-            &options,
+            schema, columns, &options,
         )?)
-    }
-}
-
-/// Statistics of the columns of one group, with the step at which the group begins.
-type Found = Vec<(i64, Vec<Aggregate>)>;
-
-/// The statistics of a whole interval.
-fn whole(series: &Series<'_>, numbers: &[usize], (from, to): (i64, i64)) -> Result<Found> {
-    let query = series.query(Steps(from)..=Steps(to));
-    let aggregates = numbers.iter().map(|&number| query.aggregate(number));
-    Ok(vec![(from, aggregates.collect::<tidalite::Result<_>>()?)])
-}
-
-/// Bins in steps of a series.
-#[derive(Clone, Copy)]
-struct Bins {
-    width: i64,
-    origin: i64,
-}
-
-impl Bins {
-    fn of(part: &Part, bin: Bin) -> Self {
-        let unit = part.info.schema.unit;
-        Self {
-            width: bin.width_ns / unit.nanos(),
-            origin: bin.origin_ns / unit.nanos() + unit.steps_to_1970(),
-        }
-    }
-
-    /// The statistics of the bins that contain rows.
-    fn read(self, series: &Series<'_>, numbers: &[usize], (from, to): (i64, i64)) -> Result<Found> {
-        let mut found: Found = Vec::new();
-        let query = series.query(Steps(from)..=Steps(to));
-        let query = query.columns(numbers.iter().copied());
-        let windows = (Steps(self.width), Steps(self.origin));
-        query.for_each_window(windows, |column, window| match column {
-            0 => {
-                let mut aggregates = Vec::with_capacity(numbers.len());
-                aggregates.push(window.aggregate);
-                found.push((window.start, aggregates));
-            }
-            _ => {
-                if let Some((_, aggregates)) = found.last_mut() {
-                    aggregates.push(window.aggregate);
-                }
-            }
-        })?;
-        Ok(found)
-    }
-
-    /// The statistics of the first or the last bins that contain rows, and maybe of more. The interval grows until it
-    /// has enough of them.
-    fn outermost(
-        self,
-        series: &Series<'_>,
-        numbers: &[usize],
-        (from, to): (i64, i64),
-        outermost: Outermost,
-    ) -> Result<Found> {
-        let Some((first, last)) = series.span() else {
-            return Ok(Vec::new());
-        };
-        let (from, to) = (from.max(first), to.min(last));
-        if from > to {
-            return Ok(Vec::new());
-        }
-        let mut reach = self.width.saturating_mul(outermost.bins.max(1) as i64);
-        loop {
-            let (begin, end) = match outermost.are_last {
-                true => (to.saturating_sub(reach).max(from), to),
-                false => (from, from.saturating_add(reach).min(to)),
-            };
-            let mut found = self.read(series, numbers, (begin, end))?;
-            // The interval may cut the innermost bin, whose statistics are incomplete then.
-            let is_cut = (begin, end) != (from, to);
-            if !is_cut || found.len() > outermost.bins {
-                match outermost.are_last {
-                    true => drop(found.drain(..usize::from(is_cut))),
-                    false => found.truncate(found.len() - usize::from(is_cut)),
-                }
-                return Ok(found);
-            }
-            reach = reach.saturating_mul(4);
-        }
     }
 }
 

@@ -1,44 +1,16 @@
 //! The request of a partial aggregate, in terms of tags, bins of time and value columns.
 
+use crate::aggregate::keys::GroupKey;
 use crate::metric::layout::{Layout, Role};
 use crate::metric::scan::SeriesScan;
 use crate::metric::trace::Trace;
-use crate::types::{column_type, constant_nanos, interval_nanos, nanos_of};
+use crate::types::column_type;
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
-use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Literal};
+use datafusion::physical_expr::expressions::CastExpr;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use std::sync::Arc;
-
-/// A column of the groups.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum GroupKey {
-    Tag(usize),
-    Bin(Bin),
-    /// Where a bin begins, in seconds since 1970.
-    BinSeconds(Bin),
-}
-
-impl GroupKey {
-    /// The bins of the key, if it is one of time.
-    pub(crate) fn bin(&self) -> Option<Bin> {
-        match self {
-            Self::Tag(_) => None,
-            Self::Bin(bin) | Self::BinSeconds(bin) => Some(*bin),
-        }
-    }
-}
-
-/// Bins of time, as `date_bin` makes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bin {
-    pub(crate) width_ns: i64,
-    /// A time at which a bin begins, in nanoseconds since 1970.
-    pub(crate) origin_ns: i64,
-}
 
 /// A function of the statistics of the rows in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +70,8 @@ impl Request {
         if group_by.has_grouping_set() {
             return None;
         }
-        let groups = group_by.expr().iter().map(|(expr, _)| reader.group(expr));
+        let groups = group_by.expr().iter();
+        let groups = groups.map(|(expr, _)| GroupKey::of(&reader.0, expr));
         let groups: Vec<GroupKey> = groups.collect::<Option<_>>()?;
         let mut bins = groups.iter().filter_map(GroupKey::bin);
         if let Some(bin) = bins.next()
@@ -141,72 +114,6 @@ impl Reader<'_> {
         self.0.role(expr, depth)
     }
 
-    fn group(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<GroupKey> {
-        let (expr, depth) = self.0.traced(expr, 0);
-        if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
-            return match (call.fun().name(), call.args()) {
-                ("date_part", [part, bin]) => {
-                    let ScalarValue::Utf8(Some(part)) = self.literal(part, depth)? else {
-                        return None;
-                    };
-                    let (bin, depth) = self.0.traced(bin, depth);
-                    let bin = self.bin(bin.downcast_ref()?, depth)?;
-                    part.eq_ignore_ascii_case("epoch")
-                        .then_some(GroupKey::BinSeconds(bin))
-                }
-                _ => self.bin(call, depth).map(GroupKey::Bin),
-            };
-        }
-        match self.role(expr, depth)? {
-            Role::Tag(tag) => Some(GroupKey::Tag(tag)),
-            _ => None,
-        }
-    }
-
-    /// The bins of a call of `date_bin` with constant arguments.
-    fn bin(&self, call: &ScalarFunctionExpr, depth: usize) -> Option<Bin> {
-        if call.fun().name() != "date_bin" {
-            return None;
-        }
-        let (width, time, origin) = match call.args() {
-            [width, time] => (width, time, None),
-            [width, time, origin] => (width, time, Some(origin)),
-            _ => return None,
-        };
-        if self.role(time, depth)? != Role::Time {
-            return None;
-        }
-        let width_ns = i64::try_from(interval_nanos(self.literal(width, depth)?)?).ok()?;
-        let origin_ns = match origin {
-            None => 0,
-            Some(origin) => {
-                let origin = constant_nanos(self.literal(origin, depth)?)?;
-                i64::try_from(origin).ok()?
-            }
-        };
-        let bin = Bin {
-            width_ns,
-            origin_ns,
-        };
-        let members = self.0.scan.wanted.members.iter();
-        let mut parts = members.flat_map(|&member| &self.layout().members[member].parts);
-        // A bin must be a whole number of steps of every series, and of units of the table.
-        let fits =
-            |step_ns: i64| width_ns > 0 && width_ns % step_ns == 0 && origin_ns % step_ns == 0;
-        let is_whole = fits(nanos_of(self.layout().unit))
-            && parts.all(|part| fits(part.info.schema.unit.nanos()));
-        is_whole.then_some(bin)
-    }
-
-    fn literal<'e>(
-        &'e self,
-        expr: &'e Arc<dyn PhysicalExpr>,
-        depth: usize,
-    ) -> Option<&'e ScalarValue> {
-        let (expr, _) = self.0.traced(expr, depth);
-        expr.downcast_ref::<Literal>().map(Literal::value)
-    }
-
     fn function(&self, function: &AggregateFunctionExpr) -> Option<Function> {
         let arguments = function.expressions();
         let name = function.fun().name();
@@ -222,7 +129,7 @@ impl Reader<'_> {
         match (name, &arguments[..]) {
             ("count", []) => Some(Function::Rows(None)),
             ("count", [argument]) => {
-                if let Some(value) = self.literal(argument, 0) {
+                if let Some(value) = self.0.literal(argument, 0) {
                     return (!value.is_null()).then_some(Function::Rows(None));
                 }
                 match self.role(argument, 0)? {

@@ -1,6 +1,7 @@
 //! Replaces partial aggregates over series by statistics from the trees.
 
-use crate::aggregate::node::{Outermost, TreeAggregate};
+use crate::aggregate::bins::Outermost;
+use crate::aggregate::node::TreeAggregate;
 use crate::aggregate::request::Request;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;

@@ -3,15 +3,16 @@
 //! | written | rewritten |
 //! |---|---|
 //! | `date_trunc('hour', t)`, from microseconds to days | `date_bin(INTERVAL '1 hour', t)` |
+//! | `date_trunc('week', t)` | `date_bin(INTERVAL '7 days', t, '2000-01-03')`, a Monday |
+//! | `date_trunc('month', t)`, quarters and years | `date_bin(INTERVAL '1 month', t)` |
 //! | `floor(extract(epoch from t) / 60) * 60` | `extract(epoch from date_bin(INTERVAL '60 s', t))` |
-//!
 //!
 //! The times must have no zone or UTC. The results are equal, except that `extract` rounds times in nanoseconds to a
 //! float with a precision of about 200 ns, which can put a time just before the end of a bin into the next bin.
 //! `date_bin` is exact there.
 //!
 //! `(extract(epoch from t) / 60)::bigint * 60` stays: the conversion rounds towards zero, so times before 1970 have
-//! other bins.
+//! other bins. The rule that reads the trees knows it where all times are later.
 
 use super::args;
 use super::date_bin::date_bin;
@@ -24,6 +25,10 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
+
+const NANOS_PER_WEEK: i64 = 7 * 86_400 * args::NANOS_PER_SECOND;
+/// 2000-01-03, in nanoseconds since 1970.
+const MONDAY: i64 = 946_857_600 * args::NANOS_PER_SECOND;
 
 /// The rule. It follows the conversion of types.
 #[derive(Debug)]
@@ -61,16 +66,26 @@ fn truncated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let [unit, time] = arguments(expr, "date_trunc")? else {
         return None;
     };
-    let nanos = match args::text(&constant(unit)?)?.to_ascii_lowercase().as_str() {
-        "microsecond" => 1_000,
-        "millisecond" => 1_000_000,
-        "second" => args::NANOS_PER_SECOND,
-        "minute" => 60 * args::NANOS_PER_SECOND,
-        "hour" => 3_600 * args::NANOS_PER_SECOND,
-        "day" => 86_400 * args::NANOS_PER_SECOND,
+    let (months, nanos) = match args::text(&constant(unit)?)?.to_ascii_lowercase().as_str() {
+        "microsecond" => (0, 1_000),
+        "millisecond" => (0, 1_000_000),
+        "second" => (0, args::NANOS_PER_SECOND),
+        "minute" => (0, 60 * args::NANOS_PER_SECOND),
+        "hour" => (0, 3_600 * args::NANOS_PER_SECOND),
+        "day" => (0, 86_400 * args::NANOS_PER_SECOND),
+        "week" => (0, NANOS_PER_WEEK),
+        "month" => (1, 0),
+        "quarter" => (3, 0),
+        "year" => (12, 0),
         _ => return None,
     };
-    bins(nanos, time, schema)
+    let origin = (nanos == NANOS_PER_WEEK).then_some(MONDAY);
+    bins(
+        IntervalMonthDayNano::new(months, 0, nanos),
+        time,
+        origin,
+        schema,
+    )
 }
 
 /// `floor(extract(epoch from t) / n) * n` as bins.
@@ -100,18 +115,31 @@ fn floored(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     if !is_whole || seconds >= limit {
         return None;
     }
-    let bins = bins(seconds as i64 * args::NANOS_PER_SECOND, time, schema)?;
+    let width = IntervalMonthDayNano::new(0, 0, seconds as i64 * args::NANOS_PER_SECOND);
+    let bins = bins(width, time, None, schema)?;
     Some(date_part().call(vec![part.clone(), bins]))
 }
 
-fn bins(nanos: i64, time: &Expr, schema: &DFSchema) -> Option<Expr> {
+/// Bins of times in UTC; the origin, in nanoseconds since 1970, is 0 unless told.
+fn bins(
+    width: IntervalMonthDayNano,
+    time: &Expr,
+    origin: Option<i64>,
+    schema: &DFSchema,
+) -> Option<Expr> {
     let ty: DataType = time.get_type(schema).ok()?;
+    let DataType::Timestamp(_, zone) = ty.clone() else {
+        return None;
+    };
     if !args::is_utc(&ty) {
         return None;
     }
-    let width = IntervalMonthDayNano::new(0, 0, nanos);
     let width = lit(ScalarValue::IntervalMonthDayNano(Some(width)));
-    Some(date_bin().call(vec![width, time.clone()]))
+    let mut bin = vec![width, time.clone()];
+    if let Some(origin) = origin {
+        bin.push(lit(ScalarValue::TimestampNanosecond(Some(origin), zone)));
+    }
+    Some(date_bin().call(bin))
 }
 
 /// The arguments of a call of this function.

@@ -14,7 +14,7 @@
 //! ```
 
 mod args;
-mod bucket;
+pub(crate) mod bucket;
 mod canonical;
 mod date_bin;
 mod first_last;

@@ -2,7 +2,8 @@
 
 use crate::metric::layout::Role;
 use crate::metric::scan::SeriesScan;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::common::ScalarValue;
+use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use std::sync::Arc;
@@ -53,6 +54,16 @@ impl<'p> Trace<'p> {
             "a column below all projections"
         );
         Some(self.scan.layout.role(self.scan.projection[column.index()]))
+    }
+
+    /// The value of an expression, if it is a constant.
+    pub(crate) fn literal<'e>(
+        &'e self,
+        expr: &'e Arc<dyn PhysicalExpr>,
+        depth: usize,
+    ) -> Option<&'e ScalarValue> {
+        let (expr, _) = self.traced(expr, depth);
+        expr.downcast_ref::<Literal>().map(Literal::value)
     }
 
     /// The same plan with another node in place of the scan.

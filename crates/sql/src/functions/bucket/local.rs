@@ -14,7 +14,7 @@ const NEW_YEAR: DateTime = DateTime::constant(2000, 1, 1, 0, 0, 0, 0);
 const MONTHS_PER_YEAR: i64 = 12;
 
 /// The local times `origin + n * width`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lattice {
     width: Width,
     origin: i128,

@@ -4,6 +4,7 @@
 //! width    Width     how long a bin is, from an interval or a text
 //! local    Lattice   begins of bins in local time: origin + n * width
 //! zoned    Zoned     instants of those local times in a time zone
+//! stretch  Stretch   consecutive bins of one length
 //! ```
 //!
 //! Invariants
@@ -13,6 +14,7 @@
 //!    and shorter bins at each of the two, so that an hour stays an hour.
 
 mod local;
+mod stretch;
 mod width;
 mod zoned;
 
@@ -23,13 +25,15 @@ use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use datafusion::common::{Result, ScalarValue, plan_err};
 use jiff::tz::TimeZone;
 use local::Lattice;
+use std::fmt;
+pub(crate) use stretch::Stretch;
 use tidalite::Zone;
 use width::Width;
 use zoned::Zoned;
 
 /// The bins of a call of `time_bucket`.
-#[derive(Clone, Debug)]
-pub(super) struct Buckets {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Buckets {
     width: Width,
     lattice: Lattice,
     /// The zone, unless it is UTC.
@@ -39,7 +43,7 @@ pub(super) struct Buckets {
 impl Buckets {
     /// Reads the constant arguments of a call on times of this type: the width, and the arguments after the time. `None` if
     /// the width is null.
-    pub(super) fn new(
+    pub(crate) fn new(
         function: &str,
         width: &ScalarValue,
         time: &DataType,
@@ -80,7 +84,7 @@ impl Buckets {
     }
 
     /// Nanoseconds since 1970 of the begin of the bin that contains a time; `None` outside of the years -9999 to 9999.
-    pub(super) fn begin(&self, nanos: i128) -> Option<i128> {
+    pub(crate) fn begin(&self, nanos: i128) -> Option<i128> {
         match &self.zone {
             None => self.lattice.begin(nanos),
             Some(zone) => zone.begin(&self.lattice, self.width, nanos),
@@ -92,6 +96,41 @@ impl Buckets {
         match &self.zone {
             None => self.lattice.next(begin),
             Some(zone) => zone.next(&self.lattice, self.width, begin),
+        }
+    }
+
+    /// The bin that begins at `begin`, and the bins of the same length that follow it without a change of the clocks.
+    pub(crate) fn stretch(&self, begin: i128) -> Stretch {
+        let Some(next) = self.next(begin) else {
+            return Stretch::unlimited(begin);
+        };
+        match (self.width, &self.zone) {
+            (Width::Months(_), _) => Stretch::single(begin, next),
+            (Width::Nanos(length), None) => Stretch::endless(begin, length),
+            (Width::Nanos(length), Some(zone)) => zone.stretch((begin, next), length),
+        }
+    }
+
+    /// Whether all bins begin at multiples of this many nanoseconds, which must divide a second.
+    pub(crate) fn are_multiples_of(&self, step: i64) -> bool {
+        debug_assert!(
+            args::NANOS_PER_SECOND % step == 0,
+            "clocks change at whole seconds"
+        );
+        let is_multiple = |nanos: i128| nanos % i128::from(step) == 0;
+        is_multiple(self.lattice.origin())
+            && match self.width {
+                Width::Nanos(nanos) => is_multiple(nanos),
+                Width::Months(_) => true,
+            }
+    }
+
+    /// The usual length of a bin in nanoseconds, of months the greatest.
+    pub(crate) fn usual_length(&self) -> i128 {
+        const DAYS_OF_MONTH: i128 = 31;
+        match self.width {
+            Width::Nanos(nanos) => nanos,
+            Width::Months(months) => i128::from(months) * DAYS_OF_MONTH * width::NANOS_PER_DAY,
         }
     }
 
@@ -107,6 +146,21 @@ impl Buckets {
             _ => Some(i64::try_from(self.lattice.origin()).ok()?),
         };
         Some((interval, origin))
+    }
+}
+
+/// Writes the width, and the zone unless it is UTC: `1 month, Europe/Berlin`.
+impl fmt::Display for Buckets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.width {
+            Width::Nanos(nanos) => write!(f, "{nanos} ns")?,
+            Width::Months(1) => f.write_str("1 month")?,
+            Width::Months(months) => write!(f, "{months} months")?,
+        }
+        match &self.zone {
+            Some(zone) => write!(f, ", {zone}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -5,13 +5,16 @@
 //! change need.
 
 use super::local::{Lattice, civil};
+use super::stretch::Stretch;
 use super::width::Width;
 use crate::functions::args::NANOS_PER_SECOND;
 use jiff::Timestamp;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use std::fmt;
+use tidalite::Zone;
 
 /// A time zone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Zoned(TimeZone);
 
 /// A change of the offset of a zone: the instant, and the offsets before and after it.
@@ -76,6 +79,23 @@ impl Zoned {
         Some(next.min(repeated.max(change.at)))
     }
 
+    /// The bin from `begin` to `next`, and the bins of the same length that end before the next change. The bin that
+    /// contains a change, or ends at it, can have another length.
+    pub(super) fn stretch(&self, (begin, next): (i128, i128), length: i128) -> Stretch {
+        if next - begin != length {
+            return Stretch::single(begin, next);
+        }
+        match self.next_change(begin) {
+            None => Stretch::endless(begin, length),
+            Some(change) if change.at <= next => Stretch::single(begin, next),
+            Some(change) => Stretch {
+                begin,
+                length,
+                end: begin + (change.at - 1 - begin).div_euclid(length) * length,
+            },
+        }
+    }
+
     /// The last instant until `limit` at which a bin begins whose local begin is this.
     fn last_until(&self, local: i128, width: Width, limit: i128) -> Option<i128> {
         let (first, second) = self.instants(local)?;
@@ -118,6 +138,12 @@ impl Zoned {
             before: self.0.to_offset(before),
             after,
         })
+    }
+}
+
+impl fmt::Display for Zoned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Zone::from(self.0.clone()).fmt(f)
     }
 }
 

@@ -184,6 +184,68 @@ fn bins_in_zones_have_no_gaps_and_no_overlaps() {
 }
 
 #[test]
+fn a_stretch_has_the_bins_that_follow_one_another() {
+    use crate::functions::bucket::Buckets;
+    use datafusion::common::ScalarValue;
+    let ty = utc(TimeUnit::Nanosecond);
+    let zones = [
+        "UTC",
+        "Europe/Berlin",
+        "America/St_Johns",
+        "Pacific/Apia",
+        "Australia/Lord_Howe",
+        "Asia/Kathmandu",
+        "-03:30",
+    ];
+    let widths = [
+        "25 minutes",
+        "1 hour",
+        "3 hours",
+        "1 day",
+        "36 hours",
+        "1 week",
+        "1 month",
+        "7 months",
+    ];
+    let day = 86_400_000_000_000_i128;
+    for zone in zones {
+        for width in widths {
+            let options = [ScalarValue::from(zone)];
+            let buckets = Buckets::new("f", &ScalarValue::from(width), &ty, &options);
+            let buckets = buckets.unwrap().unwrap();
+            // Kathmandu changed its offset in 1986, Apia its date in 2011.
+            for year in [1985_i128, 2011] {
+                let from = (year - 1970) * 365 * day;
+                let mut begin = buckets.begin(from).unwrap();
+                let mut stretches = 0;
+                let mut bins = 0;
+                while begin < from + 500 * day {
+                    let stretch = buckets.stretch(begin);
+                    assert_eq!(stretch.begin, begin);
+                    stretches += 1;
+                    while begin < stretch.end.min(from + 500 * day) {
+                        let next = buckets.next(begin).unwrap();
+                        let text = format!("{zone} {width} {begin}");
+                        assert_eq!(next - begin, stretch.length, "{text}");
+                        begin = next;
+                        bins += 1;
+                    }
+                    if stretch.end < from + 500 * day {
+                        assert_eq!(begin, stretch.end, "{zone} {width}");
+                    }
+                }
+                // Clocks change four times at most, with two bins of another length at each.
+                let months = width.contains("month");
+                assert!(
+                    stretches <= 13 || months && stretches == bins,
+                    "{zone} {width}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn bins_without_a_zone_become_date_bin() {
     let context = session_of(&["2024-03-31T10:17:59Z"], &utc(TimeUnit::Microsecond));
     let text = plan(&context, "SELECT time_bucket('15 minutes', time) FROM t");
@@ -218,6 +280,9 @@ fn other_ways_to_write_bins_become_date_bin() {
         "1970-01-01T00:00:00Z",
         "1901-12-31T10:59:59.000001Z",
         "2024-03-31T10:00:00Z",
+        "2023-01-01T23:59:59Z",
+        "2023-01-02T00:00:00Z",
+        "1900-02-28T12:00:00Z",
         "null",
     ];
     for unit in [
@@ -236,6 +301,10 @@ fn other_ways_to_write_bins_become_date_bin() {
             "date_trunc('day', time)",
             "date_trunc('millisecond', time)",
             "date_trunc('microsecond', time)",
+            "date_trunc('week', time)",
+            "date_trunc('Month', time)",
+            "date_trunc('quarter', time)",
+            "date_trunc('year', time)",
             "floor(extract(epoch from time)/60)*60",
             "300 * floor(extract(epoch from time)/300.0)",
             "floor(extract(epoch from time)/86400)*86400",
@@ -273,11 +342,10 @@ fn other_ways_to_write_bins_become_date_bin() {
             );
         }
         let kept = [
-            "date_trunc('week', time)",
-            "date_trunc('month', time)",
             "(extract(epoch from time)/60)::bigint*60",
             "floor(extract(epoch from time)/60)*61",
             "date_trunc('day', time AT TIME ZONE 'Europe/Berlin')",
+            "date_trunc('month', time AT TIME ZONE 'Europe/Berlin')",
         ];
         for bin in kept {
             let sql = format!("SELECT {bin} FROM t");
