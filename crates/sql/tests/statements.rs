@@ -306,7 +306,7 @@ fn rows_are_looked_up_by_the_first_columns_of_a_key() {
     sql.execute("CREATE INDEX unit_kind ON unit (kind, number)")
         .unwrap();
     sql.execute(
-        "INSERT INTO unit SELECT 'a' || value % 3, value, CASE value % 7 WHEN 0 THEN NULL ELSE 'k' || value % 7 END
+        "INSERT INTO unit SELECT 'a' || (value % 3), value, CASE value % 7 WHEN 0 THEN NULL ELSE 'k' || (value % 7) END
          FROM unnest(generate_series(1, 6000)) AS s (value)",
     )
     .unwrap();

@@ -280,9 +280,11 @@ fn aggregates_from_trees_equal_those_over_rows() {
         .ok()
         .and_then(|n| n.parse().ok())
         .unwrap_or(10_000);
+    let first = 0x5a1e;
+    println!("{count} queries on {THREADS} threads with the seeds from {first:#x} on");
     let found = thread::scope(|scope| {
         let workers = (0..THREADS).map(|worker| {
-            let seed = 0x5a1e + worker;
+            let seed = first + worker;
             scope.spawn(move || compare(seed, count / THREADS as usize))
         });
         let workers: Vec<_> = workers.collect();
@@ -309,7 +311,6 @@ fn compare(seed: u64, count: usize) -> BTreeMap<&'static str, usize> {
     let mut bins = BTreeMap::new();
     let mut done = 0;
     while done < count {
-        println!("seed {seed:#x}, query {done}");
         let (rows, queries) = if rng.one_in(8) { LARGE } else { SMALL };
         let has = (rng.one_in(3), rng.one_in(2));
         let course = Course::new(&mut rng, rows);

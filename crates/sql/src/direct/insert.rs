@@ -53,7 +53,8 @@ impl InsertValues {
             source: None,
             ..rest.clone()
         };
-        let is_plain = plain.to_string() == format!("INSERT INTO {table}");
+        // So it is printed without a source.
+        let is_plain = plain.to_string() == format!("INSERT INTO {table} DEFAULT VALUES");
         let has_order =
             source.order_by.is_some() || source.limit_clause.is_some() || source.with.is_some();
         (is_plain && !has_order).then_some(Self {
@@ -110,5 +111,39 @@ impl InsertValues {
             Arc::new(Schema::new(fields)),
             columns,
         )?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statement::parse_one;
+
+    #[test]
+    fn rows_of_constants_and_parameters_need_no_plan() {
+        let rows = |sql: &str| {
+            let found = InsertValues::of(&parse_one(sql).unwrap());
+            found.map(|insert| (insert.table, insert.columns.len(), insert.rows.len()))
+        };
+        let name = "t".to_owned();
+        assert_eq!(
+            rows("INSERT INTO t VALUES ($1, -2.5, 'x')"),
+            Some((name.clone(), 0, 1))
+        );
+        assert_eq!(
+            rows("INSERT INTO t (a, b) VALUES (1, NULL), (2, true) ON CONFLICT DO NOTHING"),
+            Some((name, 2, 2))
+        );
+        for planned in [
+            "INSERT INTO t VALUES (1 + 1)",
+            "INSERT INTO t VALUES (DEFAULT)",
+            "INSERT INTO t DEFAULT VALUES",
+            "INSERT INTO t SELECT 1",
+            "INSERT INTO t VALUES (1) RETURNING a",
+            "INSERT INTO t VALUES (1) ORDER BY 1",
+            "DELETE FROM t",
+        ] {
+            assert_eq!(rows(planned), None, "{planned}");
+        }
     }
 }

@@ -56,8 +56,10 @@ impl Value {
         match self {
             Self::Constant(value) => cast(value),
             Self::Parameter(number) => cast(parameter(parameters, *number)?),
-            // The digits of decimals are all kept.
-            Self::Number(text) if matches!(ty, DataType::Decimal128(..)) => {
+            // The digits of decimals are all kept. A number with an exponent is a float, as for the planner.
+            Self::Number(text)
+                if matches!(ty, DataType::Decimal128(..)) && !text.contains(['e', 'E']) =>
+            {
                 cast(&ScalarValue::from(text.as_str()))
             }
             Self::Number(_) => cast(&self.plain(parameters)?),
