@@ -155,7 +155,7 @@ impl Connection {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind`] lists them.
+    /// [`ErrorKind`](crate::ErrorKind) lists them.
     pub fn query(&mut self, sql: &str) -> Result<Rows> {
         self.query_with(sql, &[])
     }
@@ -182,7 +182,7 @@ impl Connection {
     /// ```
     ///
     /// # Errors
-    /// As for [`query`](Self::query); [`ErrorKind::Plan`] if a parameter has no value.
+    /// As for [`query`](Self::query); [`ErrorKind::Plan`](crate::ErrorKind::Plan) if a parameter has no value.
     pub fn query_with(&mut self, sql: &str, parameters: &[ScalarValue]) -> Result<Rows> {
         self.cancel.begin();
         if self.plans.reads(sql) {
@@ -254,7 +254,7 @@ impl Connection {
     /// Runs one statement to its end; returns the number of rows that it has changed or returned.
     ///
     /// # Errors
-    /// [`ErrorKind`] lists them.
+    /// [`ErrorKind`](crate::ErrorKind) lists them.
     pub fn execute(&mut self, sql: &str) -> Result<u64> {
         let mut rows = self.query(sql)?;
         if let Some(affected) = rows.affected_rows() {
