@@ -12,7 +12,7 @@
 //!
 //! `cargo run --release -p tidalite-sql-bench -- --peers` runs all parts, `--only tpch` one of them. `--peers` needs
 //! Python 3.8 as `python3`; nothing is downloaded. In `tsbs` and `load` a peer that is not there is skipped, with a note
-//! of what is missing; `typed` needs SQLite, and `tpch` SQLite and DuckDB.
+//! that names the missing program or package; `typed` needs SQLite, and `tpch` SQLite and DuckDB.
 //!
 //! | peer | how it is found | how to get it |
 //! |---|---|---|
