@@ -147,7 +147,7 @@ impl Connection {
         parameters: &[ScalarValue],
         txn: &mut Transaction,
     ) -> Result<Rows> {
-        let clause = write::returning::Returning::take(&mut statement);
+        let clause = write::returning::ReturningClause::take(&mut statement);
         let clause_reads = clause.as_ref().is_some_and(|clause| clause.reads_tables());
         let state = match clause_reads || write::reads_rows(&statement) {
             true => txn.state()?,

@@ -283,19 +283,22 @@ impl Connection {
         let planner = &self.planner;
         let logical = runtime()?.block_on(planner.logical(statement))?;
         let optimized = planner.optimize(&logical)?;
-        if let Some(lookup) = Lookup::of(&optimized)
-            && let Some(found) = lookup.run(&state, parameters)?
-        {
+        let lookup = Lookup::of(&optimized).map(Arc::new);
+        let found = lookup.as_ref().map(|lookup| lookup.run(&state, parameters));
+        let found = found.transpose()?.flatten();
+        // With parameters, the next look-up can find few rows where this one finds many.
+        let is_kept = lookup.is_some() && (found.is_some() || !parameters.is_empty());
+        if let Some(lookup) = lookup.filter(|_| is_kept && !sql.is_empty()) {
+            let kept = Kept::Lookup(Arc::clone(&tables.names), lookup);
+            self.plans.keep(sql, kept);
+        }
+        if let Some(found) = found {
             drop(running);
-            if !sql.is_empty() {
-                let kept = Kept::Lookup(tables.names, Arc::new(lookup));
-                self.plans.keep(sql, kept);
-            }
             return Ok(Rows::ready(found));
         }
         let (names, slot) = (tables.names, tables.slot);
         if !parameters.is_empty() {
-            let keeps = !sql.is_empty() && plans::can_be_bound_again(&logical)?;
+            let keeps = !is_kept && !sql.is_empty() && plans::can_be_bound_again(&logical)?;
             let plan = Arc::new(Unbound {
                 names,
                 slot,

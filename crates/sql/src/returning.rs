@@ -1,6 +1,7 @@
 //! RETURNING of a running statement: its query is planned before the statement changes rows, so that a wrong name changes
 //! nothing, and runs on the rows that were written.
 
+use crate::catalog::computed::ComputedTable;
 use crate::catalog::names::Names;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,14 +9,14 @@ use crate::metric::table::SeriesTable;
 use crate::relational::table::RelationTable;
 use crate::rows::{Rows, runtime};
 use crate::slot::{Running, Slot};
-use crate::write::returning::{self, WrittenTable};
+use crate::write::returning::{self, ReturningClause};
 use crate::write::written::Written;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidalite::AnyRead;
 
 /// The clause RETURNING of a statement that changes a relation.
@@ -25,7 +26,8 @@ pub(crate) struct Returning {
     /// `None` after the query has begun.
     running: Option<Running>,
     schema: SchemaRef,
-    table: WrittenTable,
+    /// The rows that the table of the query has, once the statement has written them.
+    rows: Arc<OnceLock<Vec<RecordBatch>>>,
     written: Written,
     returned: Vec<RecordBatch>,
 }
@@ -35,7 +37,7 @@ impl Connection {
     /// reports.
     pub(crate) fn plan_returning(
         &mut self,
-        clause: returning::Returning,
+        clause: ReturningClause,
         name: &str,
         state: &AnyRead,
         parameters: &[ScalarValue],
@@ -54,9 +56,13 @@ impl Connection {
         let Some(relation) = target.downcast_ref::<RelationTable>() else {
             return Ok(None);
         };
-        let table = WrittenTable::new(relation.schema());
+        let rows: Arc<OnceLock<Vec<RecordBatch>>> = Arc::default();
+        let written_rows = Arc::clone(&rows);
+        let table = ComputedTable::new(relation.schema(), move || {
+            Ok(written_rows.get().cloned().unwrap_or_default())
+        });
         let written = Written::new(&relation.source.relation);
-        tables.returned = Some(Arc::new(table.clone()));
+        tables.returned = Some(Arc::new(table));
         self.planner.begin(&tables);
         let query = clause.query()?;
         let mut plan = runtime()?.block_on(self.planner.logical(query))?;
@@ -69,7 +75,7 @@ impl Connection {
             plan,
             tables: (tables.names, tables.slot),
             running: Some(running),
-            table,
+            rows,
             written,
             returned: Vec::new(),
         }))
@@ -79,10 +85,11 @@ impl Connection {
 impl Returning {
     /// Computes the result of the rows that were written.
     pub(crate) fn run(&mut self, connection: &Connection) -> Result<()> {
-        self.table.fill(self.written.take()?);
         let Some(running) = self.running.take() else {
             return Ok(());
         };
+        let rows = self.written.take()?;
+        self.rows.get_or_init(|| rows);
         let (names, slot) = &self.tables;
         let rows = connection.rows_of(&self.plan, (names, slot), running)?;
         self.schema = rows.schema();

@@ -8,8 +8,8 @@ use crate::catalog::files::Files;
 pub(crate) use crate::catalog::files::{CATALOG, PUBLIC};
 use crate::catalog::names::Names;
 use crate::catalog::read_only::ReadOnly;
-use crate::catalog::series::{self, SeriesList};
-use crate::catalog::system::{self, SystemTable};
+use crate::catalog::series;
+use crate::catalog::system;
 use crate::catalog::views::{self, Views};
 use crate::error::{Error, ErrorKind};
 use crate::files::listing;
@@ -133,9 +133,9 @@ impl Tables {
             return Ok(table);
         }
         if name == series::SERIES {
-            return Ok(Some(Arc::new(SeriesList::new(self.slot.clone()))));
+            return Ok(Some(Arc::new(series::table(self.slot.clone()))));
         }
-        let table = SystemTable::find(name, self.database.as_ref());
+        let table = system::table(name, self.database.as_ref());
         Ok(table.map(|table| Arc::new(table) as Arc<dyn TableProvider>))
     }
 }
@@ -175,7 +175,7 @@ impl Tables {
     pub(crate) fn exists(&self, name: &str) -> crate::Result<bool> {
         let snapshot = self.slot.snapshot()?;
         Ok(name == series::SERIES
-            || SystemTable::find(name, None).is_some()
+            || system::is_named(name)
             || snapshot.table_types(name)?.is_some()
             || snapshot.is_set_table(name)?.is_some()
             || self.names.has(&snapshot, name)?

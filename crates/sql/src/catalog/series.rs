@@ -1,5 +1,6 @@
 //! `tidalite_series`: a row for each series, with its name, tags, number of rows, span and size.
 
+use crate::catalog::computed::ComputedTable;
 use crate::error::Result;
 use crate::metric::chunk;
 use crate::slot::Slot;
@@ -8,51 +9,15 @@ use arrow::array::{
     ArrayRef, Int64Builder, MapBuilder, RecordBatch, StringArray, StringBuilder, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use async_trait::async_trait;
-use datafusion::catalog::{MemTable, Session, TableProvider};
-use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 use tidalite::AnyRead;
 
 /// Name of the table.
 pub(crate) const SERIES: &str = "tidalite_series";
 
-/// The table. Its rows are read when it is scanned.
-#[derive(Debug)]
-pub(crate) struct SeriesList {
-    slot: Slot,
-    schema: SchemaRef,
-}
-
-impl SeriesList {
-    pub(crate) fn new(slot: Slot) -> Self {
-        let schema = schema();
-        Self { slot, schema }
-    }
-}
-
-#[async_trait]
-impl TableProvider for SeriesList {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::View
-    }
-
-    async fn scan(
-        &self,
-        session: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
-        let rows = rows(&self.slot.snapshot()?)?;
-        let table = MemTable::try_new(self.schema(), vec![vec![rows]])?;
-        table.scan(session, projection, filters, limit).await
-    }
+/// The table.
+pub(crate) fn table(slot: Slot) -> ComputedTable {
+    ComputedTable::new(schema(), move || Ok(vec![rows(&slot.snapshot()?)?]))
 }
 
 /// The columns of the table.

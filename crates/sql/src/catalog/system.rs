@@ -1,13 +1,10 @@
 //! `tidalite_stats` and `tidalite_pins`: the newest commit of the database, and its pins.
 
+use crate::catalog::computed::ComputedTable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::time_type;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, TimestampNanosecondArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use async_trait::async_trait;
-use datafusion::catalog::{MemTable, Session, TableProvider};
-use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 use tidalite::Database;
 
@@ -17,67 +14,26 @@ pub(crate) const STATS: &str = "tidalite_stats";
 /// Name of the table of pins.
 pub(crate) const PINS: &str = "tidalite_pins";
 
-/// A table about a database. Its rows are read when it is scanned.
-pub(crate) struct SystemTable {
-    kind: Kind,
-    /// `None` if the table is only described.
-    database: Option<Database>,
-    schema: SchemaRef,
+/// Whether a table about the database has this name.
+pub(crate) fn is_named(name: &str) -> bool {
+    [STATS, PINS].contains(&name)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Stats,
-    Pins,
-}
-
-impl SystemTable {
-    /// The table with this name.
-    pub(crate) fn find(name: &str, database: Option<&Database>) -> Option<Self> {
-        let (kind, schema) = match name {
-            STATS => (Kind::Stats, stats_schema()),
-            PINS => (Kind::Pins, pins_schema()),
-            _ => return None,
-        };
-        Some(Self {
-            kind,
-            database: database.cloned(),
-            schema: Arc::new(schema),
-        })
-    }
-
-    fn rows(&self) -> Result<RecordBatch> {
-        let Some(database) = &self.database else {
-            return Err(Error::new(ErrorKind::Execution, "there is no database"));
-        };
-        let columns = match self.kind {
-            Kind::Stats => stats(database)?,
-            Kind::Pins => pins(database)?,
-        };
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
-    }
-}
-
-#[async_trait]
-impl TableProvider for SystemTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::View
-    }
-
-    async fn scan(
-        &self,
-        session: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
-        let table = MemTable::try_new(self.schema(), vec![vec![self.rows()?]])?;
-        table.scan(session, projection, filters, limit).await
-    }
+/// The table about a database with this name; without a database it has columns, but no rows can be read.
+pub(crate) fn table(name: &str, database: Option<&Database>) -> Option<ComputedTable> {
+    type Columns = fn(&Database) -> Result<Vec<ArrayRef>>;
+    let (schema, columns): (Schema, Columns) = match name {
+        STATS => (stats_schema(), stats),
+        PINS => (pins_schema(), pins),
+        _ => return None,
+    };
+    let (schema, database) = (Arc::new(schema), database.cloned());
+    Some(ComputedTable::new(SchemaRef::clone(&schema), move || {
+        let missing = || Error::new(ErrorKind::Execution, "there is no database");
+        let columns = columns(database.as_ref().ok_or_else(missing)?)?;
+        let schema = SchemaRef::clone(&schema);
+        Ok(vec![RecordBatch::try_new(schema, columns)?])
+    }))
 }
 
 fn time(name: &str) -> Field {
@@ -174,10 +130,4 @@ fn pins(database: &Database) -> Result<Vec<ArrayRef>> {
 
 fn times(nanos: Vec<i64>) -> ArrayRef {
     Arc::new(TimestampNanosecondArray::from(nanos).with_timezone(crate::types::ZONE))
-}
-
-impl std::fmt::Debug for SystemTable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SystemTable({:?})", self.kind)
-    }
 }

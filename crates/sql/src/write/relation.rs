@@ -139,10 +139,11 @@ pub(crate) fn delete(
     mut written: Option<&mut Written>,
 ) -> Result<u64> {
     let mut relation = open(txn, name)?;
-    let rows = match written {
-        Some(_) => Rows::new(&relation.schema().columns.clone(), batch.columns())?,
-        None => Rows::new(&[], &[])?,
-    };
+    let columns = written.as_ref().map(|_| relation.schema().columns.clone());
+    let rows = columns
+        .as_ref()
+        .map(|columns| Rows::new(columns, batch.columns()));
+    let rows = rows.transpose()?;
     let mut removed = 0;
     for (row, key) in keys(batch)?.into_iter().enumerate() {
         // A row that was removed before has matched several rows of another table.
@@ -150,7 +151,7 @@ pub(crate) fn delete(
             continue;
         }
         removed += 1;
-        if let Some(written) = &mut written {
+        if let (Some(written), Some(rows)) = (&mut written, &rows) {
             written.push(&rows.row(row)?)?;
         }
     }

@@ -9,29 +9,22 @@
 use crate::catalog::providers::RETURNED;
 use crate::error::{Error, ErrorKind, Result};
 use crate::statement::parse_one;
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
-use datafusion::catalog::{MemTable, Session, TableProvider};
-use datafusion::logical_expr::{Expr, LogicalPlan, TableType};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     self, FromTable, Ident, ObjectName, SelectItem, SetExpr, TableFactor, TableObject,
     TableWithJoins, visit_relations,
 };
-use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The clause as it is written.
-pub(crate) struct Returning {
+pub(crate) struct ReturningClause {
     items: Vec<SelectItem>,
     /// The name of the table in the expressions.
     table: Ident,
 }
 
-impl Returning {
+impl ReturningClause {
     /// Takes the clause out of a statement, whose planner does not know it; `None` if there is none.
     pub(crate) fn take(statement: &mut Statement) -> Option<Self> {
         let Statement::Statement(statement) = statement else {
@@ -108,59 +101,4 @@ pub(crate) fn check(plan: &LogicalPlan) -> Result<()> {
     }
     let problem = "RETURNING takes expressions of single rows: no aggregates, no window functions, and no functions that return several rows";
     Err(Error::new(ErrorKind::Plan, problem))
-}
-
-/// The table of the rows, which gets them when the statement has written them.
-#[derive(Clone)]
-pub(crate) struct WrittenTable {
-    schema: SchemaRef,
-    rows: Arc<Mutex<Vec<RecordBatch>>>,
-}
-
-impl WrittenTable {
-    pub(crate) fn new(schema: SchemaRef) -> Self {
-        Self {
-            schema,
-            rows: Arc::default(),
-        }
-    }
-
-    fn rows(&self) -> Vec<RecordBatch> {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.clone()
-    }
-
-    /// Sets the rows.
-    pub(crate) fn fill(&self, rows: Vec<RecordBatch>) {
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
-    }
-}
-
-impl fmt::Debug for WrittenTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WrittenTable")
-    }
-}
-
-#[async_trait]
-impl TableProvider for WrittenTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        session: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> datafusion::common::Result<Arc<dyn ExecutionPlan>> {
-        let rows = self.rows();
-        let table = MemTable::try_new(self.schema(), vec![rows])?;
-        table.scan(session, projection, filters, limit).await
-    }
 }

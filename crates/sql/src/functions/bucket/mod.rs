@@ -102,11 +102,12 @@ impl Buckets {
     /// The bin that begins at `begin`, and the bins of the same length that follow it without a change of the clocks.
     pub(crate) fn stretch(&self, begin: i128) -> Stretch {
         let Some(next) = self.next(begin) else {
-            return Stretch::unlimited(begin);
+            // The last bin of the calendar.
+            return Stretch::endless(i128::MAX);
         };
         match (self.width, &self.zone) {
             (Width::Months(_), _) => Stretch::single(begin, next),
-            (Width::Nanos(length), None) => Stretch::endless(begin, length),
+            (Width::Nanos(length), None) => Stretch::endless(length),
             (Width::Nanos(length), Some(zone)) => zone.stretch((begin, next), length),
         }
     }

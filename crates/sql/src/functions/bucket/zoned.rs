@@ -86,10 +86,9 @@ impl Zoned {
             return Stretch::single(begin, next);
         }
         match self.next_change(begin) {
-            None => Stretch::endless(begin, length),
+            None => Stretch::endless(length),
             Some(change) if change.at <= next => Stretch::single(begin, next),
             Some(change) => Stretch {
-                begin,
                 length,
                 end: begin + (change.at - 1 - begin).div_euclid(length) * length,
             },

@@ -39,7 +39,7 @@ impl ReadTxn {
     /// this version: tables first, then retention policies, then series, each with its annotations before its rows;
     /// keys and times ascend. Memory is bounded for any amount of changes.
     ///
-    /// Of a relation, the changed rows are compared, as encoded keys and values. Schemas are not compared: a column or an
+    /// Changes of a relation are reported row by row, as encoded keys and values. Schemas are not compared: a column or an
     /// index that was added, dropped or renamed is no change.
     ///
     /// # Errors
