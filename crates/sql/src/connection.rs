@@ -446,3 +446,63 @@ impl Tables {
         Ok(tables)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidalite::Options;
+    use tidalite::storage::MemoryStorage;
+
+    #[test]
+    fn statements_are_kept_without_their_plans_where_they_need_none() {
+        let storage = Arc::new(MemoryStorage::new());
+        let database = Options::new().open_storage(storage).unwrap();
+        let mut sql = Connection::new(&database).unwrap();
+        sql.execute("CREATE TABLE t (a BIGINT, b BIGINT, c TEXT, PRIMARY KEY (a, b))")
+            .unwrap();
+        sql.execute("CREATE INDEX t_c ON t (c)").unwrap();
+        sql.execute(
+            "INSERT INTO t SELECT value, 1, 'x' FROM unnest(generate_series(1, 3000)) AS s (value)",
+        )
+        .unwrap();
+        let (number, text) = (ScalarValue::from(1_i64), ScalarValue::from("x"));
+        let cases = [
+            (
+                "SELECT c FROM t WHERE a = $1",
+                vec![number.clone()],
+                "look-up",
+            ),
+            ("SELECT a FROM t WHERE c = $1", vec![text], "look-up"),
+            (
+                "SELECT a FROM t WHERE a > $1",
+                vec![number.clone()],
+                "unbound plan",
+            ),
+            ("SELECT a FROM t WHERE c = 'y'", vec![], "look-up"),
+            // More rows than a look-up reads.
+            ("SELECT a FROM t WHERE c = 'x'", vec![], "plan"),
+            (
+                "SELECT a, sum(b) FROM t WHERE b < 5 GROUP BY a",
+                vec![],
+                "plan",
+            ),
+            // The number of rows is a constant of the plan.
+            ("SELECT count(*) FROM t", vec![], "nothing"),
+            ("SELECT now(), a FROM t", vec![], "nothing"),
+            (
+                "INSERT INTO t VALUES ($1, 2, 'z')",
+                vec![number.clone()],
+                "insert",
+            ),
+            (
+                "UPDATE t SET c = 'w' WHERE a = $1 AND b = 2",
+                vec![number],
+                "change",
+            ),
+        ];
+        for (text, parameters, kept) in cases {
+            sql.query_with(text, &parameters).unwrap().for_each(drop);
+            assert_eq!(sql.plans.kind(text), kept, "{text}");
+        }
+    }
+}

@@ -138,6 +138,19 @@ impl Plans {
         })
     }
 
+    /// The kind of a statement that is kept.
+    #[cfg(test)]
+    pub(crate) fn kind(&self, sql: &str) -> &'static str {
+        match self.0.get(sql) {
+            None => "nothing",
+            Some(Kept::Physical(..)) => "plan",
+            Some(Kept::Logical(_)) => "unbound plan",
+            Some(Kept::Lookup(..)) => "look-up",
+            Some(Kept::Insert(_)) => "insert",
+            Some(Kept::Change(_)) => "change",
+        }
+    }
+
     /// Keeps a statement for later.
     pub(crate) fn keep(&mut self, sql: &str, kept: Kept) {
         if self.0.len() >= PLANS_MAX && !self.0.contains_key(sql) {
