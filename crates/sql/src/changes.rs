@@ -1,14 +1,16 @@
 //! Statements that change the database: rows, tables, files.
 
+use crate::catalog::names::Names;
 use crate::catalog::providers::Tables;
 use crate::connection::Connection;
 use crate::direct::change::RowChange;
-use crate::direct::insert::InsertValues;
+use crate::direct::insert::{InsertValues, RelationInsert};
 use crate::error::{Error, ErrorKind, Result};
 use crate::files::format::FileOptions;
 use crate::files::write::FileSink;
 use crate::metric::layout::Layout;
 use crate::metric::table::SeriesTable;
+use crate::plans::{InsertTarget, Kept, PreparedInsert};
 use crate::relational::table::{KEY, Purpose, RelationTable};
 use crate::returning::{self, Returning};
 use crate::rows::{Rows, runtime};
@@ -109,35 +111,95 @@ impl Connection {
     }
 
     /// Inserts rows of constants and parameters; returns `None`, having changed nothing, if the columns do not fit the
-    /// table: the planner then tells the problem and its place.
+    /// table: the planner then tells the problem and its place. `kept` is the statement as it was prepared before.
     pub(crate) fn insert_values(
         &mut self,
-        insert: &Arc<InsertValues>,
+        sql: &str,
+        (insert, kept): (Arc<InsertValues>, Option<&Arc<PreparedInsert>>),
         parameters: &[ScalarValue],
     ) -> Result<Option<u64>> {
-        let insert = Arc::clone(insert);
         self.in_transaction(|own, txn| {
-            let Some(target) = own.target(&insert.table, txn)? else {
+            let names = own.names.of(&txn.definitions()?);
+            if let Some(kept) = kept.filter(|kept| Arc::ptr_eq(&kept.names, &names)) {
+                return own.run_insert(kept, parameters, txn).map(Some);
+            }
+            let Some(prepared) = own.prepare_insert((insert, names), parameters, txn)? else {
                 return Ok(None);
             };
-            let schema = target.schema();
-            if !insert.fits(&schema) {
-                return Ok(None);
+            let prepared = Arc::new(prepared);
+            if !parameters.is_empty() && prepared.insert.clause.can_be_kept() {
+                own.plans.keep(sql, Kept::Insert(Arc::clone(&prepared)));
             }
-            let batch = insert.batch(&schema, parameters)?;
-            let clause = insert.clause.clone();
-            let is_row = batch.num_rows() == 1;
-            let batches = std::iter::once(Ok(batch));
-            own.insert_into(
-                &insert.table,
-                &target,
-                (&[], clause),
-                (batches, is_row),
-                &mut None,
-                txn,
-            )
-            .map(Some)
+            own.run_insert(&prepared, parameters, txn).map(Some)
         })
+    }
+
+    /// Finds the table of an INSERT; returns `None` if the columns do not fit.
+    fn prepare_insert(
+        &mut self,
+        (insert, names): (Arc<InsertValues>, Arc<Names>),
+        parameters: &[ScalarValue],
+        txn: &mut Transaction,
+    ) -> Result<Option<PreparedInsert>> {
+        let Some(table) = self.target(&insert.table, txn)? else {
+            return Ok(None);
+        };
+        if !insert.fits(&table.schema()) {
+            return Ok(None);
+        }
+        let target = match table.downcast_ref::<RelationTable>() {
+            None => InsertTarget::Other(table),
+            Some(table) => {
+                self.planner.begin_again();
+                let schema = &table.source.relation;
+                let clause = insert.clause.clone();
+                let on_conflict =
+                    clause.plan(&insert.table, schema, (self.planner.session(), parameters))?;
+                InsertTarget::Relation(RelationInsert::new(&insert, schema, on_conflict))
+            }
+        };
+        Ok(Some(PreparedInsert {
+            names,
+            insert,
+            target,
+        }))
+    }
+
+    /// Inserts the rows of a prepared INSERT; returns their number.
+    fn run_insert(
+        &self,
+        prepared: &PreparedInsert,
+        parameters: &[ScalarValue],
+        txn: &mut Transaction,
+    ) -> Result<u64> {
+        let insert = &prepared.insert;
+        match &prepared.target {
+            InsertTarget::Relation(relation) => {
+                let rows = relation.cells(insert, parameters)?.into_iter().map(Ok);
+                let on_conflict = &relation.on_conflict;
+                let run = |txn: &mut WriteTxn| {
+                    let mut relation = write::relation::open(txn, &insert.table)?;
+                    write::relation::insert_rows(&mut relation, rows, on_conflict, None)
+                };
+                match insert.is_row() && !matches!(on_conflict.action, Action::Replace) {
+                    true => txn.change_row(run),
+                    false => txn.change_atomically(run),
+                }
+            }
+            InsertTarget::Other(table) => {
+                let batch = insert.batch(&table.schema(), parameters)?;
+                let (name, clause) = (&insert.table, insert.clause.clone());
+                let rows = std::iter::once(Ok(batch));
+                self.insert_into(
+                    name,
+                    table,
+                    (&[], clause),
+                    (rows, parameters),
+                    &mut None,
+                    txn,
+                )
+            }
+        }
     }
 
     /// Runs INSERT, UPDATE or DELETE; returns the number of rows, and the rows of RETURNING.
@@ -212,8 +274,8 @@ impl Connection {
         if let WriteOp::Insert(InsertOp::Append) = plan.op {
             let name = plan.table_name.to_string();
             let (clause, rows) = (clause.unwrap_or_default(), rows(&plan.input)?);
-            let batches = (rows, false);
-            return self.insert_into(&name, &table, (&[], clause), batches, returning, txn);
+            let rows = (rows, parameters);
+            return self.insert_into(&name, &table, (&[], clause), rows, returning, txn);
         }
         if let Some(table) = table.downcast_ref::<SeriesTable>() {
             return self.delete_from_series(&table.layout, &plan, (rows, &state), txn);
@@ -420,8 +482,8 @@ impl Connection {
         };
         let batches = batches(&target.schema())?;
         let clause = Clause::default();
-        let batches = (batches, false);
-        self.insert_into(name, &target, (columns, clause), batches, &mut None, txn)
+        let rows = (batches, &[][..]);
+        self.insert_into(name, &target, (columns, clause), rows, &mut None, txn)
     }
 
     /// The table with this name, to insert into.
@@ -437,13 +499,13 @@ impl Connection {
         table
     }
 
-    /// Inserts batches into a table, or a single row.
+    /// Inserts batches into a table. The clause may have parameters.
     fn insert_into(
         &self,
         name: &str,
         table: &Arc<dyn TableProvider>,
         (columns, clause): (&[String], Clause),
-        (batches, is_row): (impl Iterator<Item = Result<RecordBatch>>, bool),
+        (batches, parameters): (impl Iterator<Item = Result<RecordBatch>>, &[ScalarValue]),
         returning: &mut Option<Returning>,
         txn: &mut Transaction,
     ) -> Result<u64> {
@@ -466,8 +528,9 @@ impl Connection {
         }
         if let Some(table) = table.downcast_ref::<RelationTable>() {
             let name = &table.source.name;
-            let clause = clause.plan(name, &table.source.relation, self.planner.session())?;
-            let insert = |txn: &mut WriteTxn| {
+            let session = (self.planner.session(), parameters);
+            let clause = clause.plan(name, &table.source.relation, session)?;
+            return txn.change_atomically(|txn| {
                 let mut inserted = 0;
                 for batch in batches {
                     let written = returning::written(returning);
@@ -475,11 +538,7 @@ impl Connection {
                 }
                 returning::run(returning, self)?;
                 Ok(inserted)
-            };
-            return match is_row && !matches!(clause.action, Action::Replace) {
-                true => txn.change_row(insert),
-                false => txn.change_atomically(insert),
-            };
+            });
         }
         Err(unchangeable(name))
     }

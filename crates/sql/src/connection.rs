@@ -16,13 +16,14 @@ use crate::relational::table::{Purpose, RelationTable};
 use crate::rows::{CancelHandle, Rows, runtime};
 use crate::session::Planner;
 use crate::slot::{Running, Slot};
-use crate::statement::Statement;
+use crate::statement::{Prepared, Statement};
 use crate::write;
 use crate::write::transaction::Transaction;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement as Parsed;
+use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::{AnyRead, Database, Durability};
 
@@ -30,8 +31,10 @@ use tidalite::{AnyRead, Database, Durability};
 pub struct Connection {
     pub(crate) database: Database,
     pub(crate) planner: Planner,
-    names: NewestNames,
+    pub(crate) names: NewestNames,
     pub(crate) plans: Plans,
+    /// The statements of PREPARE, by their names.
+    pub(crate) prepared: HashMap<String, Prepared>,
     pub(crate) session: Session,
     pub(crate) durability: Durability,
     pub(crate) cancel: CancelHandle,
@@ -129,6 +132,7 @@ impl Connection {
             planner: Planner::new(database, options)?,
             names: NewestNames::default(),
             plans: Plans::default(),
+            prepared: HashMap::new(),
             session: Session::Auto,
             durability: options.durability,
             cancel: CancelHandle::default(),
@@ -205,8 +209,9 @@ impl Connection {
                 }
                 _ => {}
             }
-        } else if let Some(insert) = self.plans.insert(sql)
-            && let Some(inserted) = self.insert_values(&insert, parameters)?
+        } else if let Some(kept) = self.plans.insert(sql)
+            && let insert = (Arc::clone(&kept.insert), Some(&kept))
+            && let Some(inserted) = self.insert_values(sql, insert, parameters)?
         {
             return Ok(Rows::none(Some(inserted)));
         } else if let Some(change) = self.plans.change(sql)
@@ -228,11 +233,8 @@ impl Connection {
                     self.planner.files().expect_own(table)?;
                 }
                 if let Some(insert) = InsertValues::of(&statement) {
-                    let insert = Arc::new(insert);
-                    if let Some(inserted) = self.insert_values(&insert, parameters)? {
-                        if !parameters.is_empty() {
-                            self.plans.keep(sql, Kept::Insert(insert));
-                        }
+                    let insert = (Arc::new(insert), None);
+                    if let Some(inserted) = self.insert_values(sql, insert, parameters)? {
                         return Ok(Rows::none(Some(inserted)));
                     }
                 }
@@ -247,6 +249,7 @@ impl Connection {
                 }
                 self.in_transaction(|own, txn| own.change(statement, parameters, txn))
             }
+            Statement::Execute(name, values) => self.execute_prepared(&name, values),
             statement => Ok(Rows::none(self.control(statement)?)),
         }
     }
@@ -368,7 +371,7 @@ impl Connection {
     /// Calls `ask` with the tables of the state in which a query reads.
     fn with_tables<T>(&mut self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
         let snapshot = self.session.state(&self.database)?;
-        let tables = self.planner.with_views(self.tables_of(&snapshot));
+        let tables = self.planner.complete(self.tables_of(&snapshot));
         let running = tables.slot.run(snapshot);
         let answer = ask(&tables);
         drop(running);
@@ -381,7 +384,8 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// The tables of the open transaction, or of the newest commit, in order of name.
+    /// The tables of the open transaction, or of the newest commit, in order of name; with them those of attached files,
+    /// `file.table`, without their tables about the database.
     ///
     /// # Errors
     /// A damaged or unreadable page; a transaction that has failed.
@@ -394,11 +398,14 @@ impl Connection {
     /// # Errors
     /// A damaged or unreadable page; two columns of a table with one name; a transaction that has failed.
     pub fn columns(&mut self, table: &str) -> Result<Option<SchemaRef>> {
-        let tables = |tables: &Tables| match tables.table(table)? {
-            Some(found) => Ok(Some(found)),
-            None => runtime()?.block_on(tables.view(table)),
+        let find = |tables: &Tables| {
+            let (tables, table) = tables.of_file(table)?;
+            match tables.table(table)? {
+                Some(found) => Ok(Some(found)),
+                None => runtime()?.block_on(tables.view(table)),
+            }
         };
-        Ok(self.with_tables(tables)?.map(|table| table.schema()))
+        Ok(self.with_tables(find)?.map(|table| table.schema()))
     }
 
     /// The statements that create a table of typed columns again, without its rows: `CREATE TABLE`, and `CREATE INDEX` for
@@ -408,6 +415,7 @@ impl Connection {
     /// A damaged or unreadable page; a transaction that has failed.
     pub fn definition(&mut self, table: &str) -> Result<Option<String>> {
         self.with_tables(|tables| {
+            let (tables, table) = tables.of_file(table)?;
             if let Some(found) = RelationTable::find(table, &tables.slot, Purpose::Read)? {
                 return definition::definition(table, &found.source.relation).map(Some);
             }
@@ -418,8 +426,22 @@ impl Connection {
 }
 
 impl Tables {
-    /// All tables, in order of name.
+    /// All tables, in order of name, with those of attached files.
     fn list(&self) -> Result<Vec<TableName>> {
+        let mut tables = self.list_own()?;
+        for (file, attached) in self.attached_tables()? {
+            let own = attached.list_own()?.into_iter();
+            let own = own.filter(|table| table.kind != TableKind::System);
+            tables.extend(own.map(|table| TableName {
+                name: format!("{file}.{}", table.name),
+                ..table
+            }));
+        }
+        tables.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(tables)
+    }
+
+    fn list_own(&self) -> Result<Vec<TableName>> {
         let name = |name: &str, kind| TableName {
             name: name.to_owned(),
             kind,
@@ -442,7 +464,6 @@ impl Tables {
         for table in [series::SERIES, system::STATS, system::PINS] {
             tables.push(name(table, TableKind::System));
         }
-        tables.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(tables)
     }
 }

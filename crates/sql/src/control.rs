@@ -50,7 +50,9 @@ impl Connection {
     pub(crate) fn control(&mut self, statement: Statement) -> Result<Option<u64>> {
         let none = |()| None;
         match statement {
-            Statement::Read(..) | Statement::Change(_) => Ok(None),
+            Statement::Read(..) | Statement::Change(_) | Statement::Execute(..) => Ok(None),
+            Statement::Prepare(name, statement) => self.prepare(name, statement).map(none),
+            Statement::Deallocate(name) => self.deallocate(&name).map(none),
             Statement::Copy(_) if self.planner.reader().is_none() => {
                 let problem = "this connection may not read and write files";
                 Err(Error::new(ErrorKind::Syntax, problem))

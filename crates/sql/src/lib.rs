@@ -14,7 +14,7 @@
 //! direct, plans                     statements without a plan; plans that are kept
 //! rows, connection                  results; running statements
 //! returning                         rows that a change returns
-//! changes, control                  statements of a connection that are not queries
+//! changes, control, prepared        statements of a connection that are not queries
 //! ```
 
 mod aggregate;
@@ -34,6 +34,7 @@ mod options;
 mod ordered;
 mod pieces;
 mod plans;
+mod prepared;
 mod relational;
 mod returning;
 mod rows;

@@ -3,13 +3,14 @@
 
 use crate::catalog::names::Names;
 use crate::direct::change::RowChange;
-use crate::direct::insert::InsertValues;
+use crate::direct::insert::{InsertValues, RelationInsert};
 use crate::direct::lookup::Lookup;
 use crate::error::Result;
 use crate::metric::table::SeriesTable;
 use crate::relational::scan::RelationScan;
 use crate::relational::table::RelationTable;
 use crate::slot::Slot;
+use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::TaskContext;
@@ -43,6 +44,20 @@ pub(crate) struct Unbound {
     pub(crate) logical: LogicalPlan,
 }
 
+/// An INSERT whose table is known.
+pub(crate) struct PreparedInsert {
+    /// The tables for which it holds.
+    pub(crate) names: Arc<Names>,
+    pub(crate) insert: Arc<InsertValues>,
+    pub(crate) target: InsertTarget,
+}
+
+/// The table of an INSERT.
+pub(crate) enum InsertTarget {
+    Relation(RelationInsert),
+    Other(Arc<dyn TableProvider>),
+}
+
 /// The names of the relations that a plan reads, with their numbers of rows when the plan was made.
 pub(crate) type Relations = Arc<[(Arc<str>, u64)]>;
 
@@ -54,7 +69,7 @@ pub(crate) enum Kept {
     /// The plan of a statement with parameters, before these have values.
     Logical(Arc<Unbound>),
     Lookup(Arc<Names>, Arc<Lookup>),
-    Insert(Arc<InsertValues>),
+    Insert(Arc<PreparedInsert>),
     Change(Arc<RowChange>),
 }
 
@@ -97,7 +112,7 @@ impl Plans {
     }
 
     /// The INSERT that is kept.
-    pub(crate) fn insert(&self, sql: &str) -> Option<Arc<InsertValues>> {
+    pub(crate) fn insert(&self, sql: &str) -> Option<Arc<PreparedInsert>> {
         match self.0.get(sql) {
             Some(Kept::Insert(insert)) => Some(Arc::clone(insert)),
             _ => None,

@@ -127,7 +127,8 @@ impl Planner {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, PUBLIC)
             .with_create_default_catalog_and_schema(false)
-            .with_information_schema(true)
+            // `Tables` has a schema of its own, which lists views whose queries cannot be planned.
+            .with_information_schema(false)
             .with_target_partitions(options.threads.max(1));
         let settings = config.options_mut();
         settings.sql_parser.enable_ident_normalization = false;
@@ -185,12 +186,17 @@ impl Planner {
     /// Begins a statement on these tables.
     pub(crate) fn begin(&mut self, tables: &Tables) {
         self.begin_again();
-        let tables = self.with_views(Tables {
+        let tables = self.complete(tables.clone());
+        self.session.register_catalog_list(Arc::new(tables));
+    }
+
+    /// The tables, together with views, attached files and tables about the database.
+    pub(crate) fn complete(&self, tables: Tables) -> Tables {
+        self.with_views(Tables {
             database: Some(self.database.clone()),
             attached: Attached::new(&self.files),
-            ..tables.clone()
-        });
-        self.session.register_catalog_list(Arc::new(tables));
+            ..tables
+        })
     }
 
     /// The tables, together with views.

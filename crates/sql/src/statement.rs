@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserOptions};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 /// Maximum depth of nested expressions and subqueries.
 const DEPTH_MAX: usize = 100;
@@ -39,6 +39,18 @@ pub(crate) enum Statement {
         name: String,
     },
     Detach(String),
+    Prepare(String, Prepared),
+    Execute(String, Vec<ast::Expr>),
+    /// Forgets a prepared statement, or `all`.
+    Deallocate(String),
+}
+
+/// A statement that waits for the values of its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prepared {
+    pub(crate) text: String,
+    /// The types of the parameters; none if these have the types of their values.
+    pub(crate) types: Vec<ast::DataType>,
 }
 
 /// A version of the database.
@@ -74,6 +86,12 @@ impl Statement {
             .into_iter()
             .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
             .collect();
+        if tokens
+            .first()
+            .is_some_and(|first| is(first, Keyword::PREPARE))
+        {
+            return parse_prepare(sql, &tokens);
+        }
         let (sql, version) = split_version(sql, &tokens);
         let mut parsed = match tokens.first().map(|token| &token.token) {
             // The parser of DataFusion knows another COPY.
@@ -170,6 +188,21 @@ impl Statement {
                 database_alias,
                 ..
             } => Self::Detach(database_alias.value),
+            Sql::Execute {
+                name: Some(name),
+                parameters,
+                immediate: false,
+                using,
+                ..
+            } if using.is_empty() => {
+                let name = match &name.0[..] {
+                    [part] => part.as_ident(),
+                    _ => None,
+                };
+                let name = name.ok_or_else(|| syntax("EXECUTE needs the name of a statement"))?;
+                Self::Execute(name.value.clone(), parameters)
+            }
+            Sql::Deallocate { name, .. } => Self::Deallocate(name.value),
             _ => Self::Read(Parsed::Statement(statement), version),
         })
     }
@@ -269,7 +302,6 @@ fn split_version<'s>(sql: &'s str, tokens: &[TokenWithSpan]) -> (&'s str, Option
     let [before @ .., as_, of, version] = tokens else {
         return (sql, None);
     };
-    let is = |token: &TokenWithSpan, wanted: Keyword| matches!(&token.token, Token::Word(word) if word.keyword == wanted && word.quote_style.is_none());
     let version = match &version.token {
         Token::SingleQuotedString(name) => Version::Pin(name.clone()),
         Token::Number(number, false) => match number.parse() {
@@ -290,19 +322,44 @@ fn split_version<'s>(sql: &'s str, tokens: &[TokenWithSpan]) -> (&'s str, Option
         }
         _ => as_,
     };
-    let place = first.span.start;
+    (&sql[..byte_at(sql, first.span.start)], Some(version))
+}
+
+/// Whether a token is this word, without quotes.
+fn is(token: &TokenWithSpan, wanted: Keyword) -> bool {
+    matches!(&token.token, Token::Word(word) if word.keyword == wanted && word.quote_style.is_none())
+}
+
+/// Reads `PREPARE name [(types)] AS statement`, whose statement keeps its text.
+fn parse_prepare(sql: &str, tokens: &[TokenWithSpan]) -> Result<Statement> {
+    let problem = || syntax("PREPARE is written as PREPARE name AS statement");
+    // Neither the name nor the types have an AS.
+    let place = tokens.iter().position(|token| is(token, Keyword::AS));
+    let place = place.ok_or_else(problem)?;
+    let [as_, first, ..] = &tokens[place..] else {
+        return Err(problem());
+    };
+    let head = &sql[..byte_at(sql, as_.span.start)];
+    if let Parsed::Statement(parsed) = parse_one(&format!("{head} AS SELECT 1"))?
+        && let ast::Statement::Prepare {
+            name, data_types, ..
+        } = *parsed
+    {
+        let text = sql[byte_at(sql, first.span.start)..].to_owned();
+        let types = data_types;
+        return Ok(Statement::Prepare(name.value, Prepared { text, types }));
+    }
+    Err(problem())
+}
+
+/// The number of bytes before a place in a text.
+fn byte_at(sql: &str, place: Location) -> usize {
     let mut lines = sql.split_inclusive('\n');
-    let before: usize = lines
-        .by_ref()
-        .take(place.line as usize - 1)
-        .map(str::len)
-        .sum();
+    let lines_before = place.line as usize - 1;
+    let before: usize = lines.by_ref().take(lines_before).map(str::len).sum();
     let line = lines.next().unwrap_or_default();
-    let column = line
-        .char_indices()
-        .nth(place.column as usize - 1)
-        .map_or(line.len(), |(at, _)| at);
-    (&sql[..before + column], Some(version))
+    let column = line.char_indices().nth(place.column as usize - 1);
+    before + column.map_or(line.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -368,5 +425,32 @@ mod tests {
             Statement::Copy(Copy::From { .. })
         ));
         assert!(Statement::parse("COPY a TO 'b' 'c'").is_err());
+    }
+
+    #[test]
+    fn the_text_of_a_prepared_statement_stays() {
+        let parse = |sql| match Statement::parse(sql).unwrap() {
+            Statement::Prepare(name, prepared) => (name, prepared.types.len(), prepared.text),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            parse("/* ü */ prepare p (INT, DECIMAL(9, 2)) as\n SELECT $1 AS a, '$2' AS OF 'pin'"),
+            (
+                "p".to_owned(),
+                2,
+                "SELECT $1 AS a, '$2' AS OF 'pin'".to_owned()
+            )
+        );
+        assert_eq!(parse("PREPARE \"AS\" AS DELETE FROM t").1, 0);
+        assert!(Statement::parse("PREPARE p SELECT 1").is_err());
+        assert!(Statement::parse("PREPARE p AS").is_err());
+        assert!(Statement::parse("PREPARE p q AS SELECT 1").is_err());
+        assert!(
+            matches!(Statement::parse("EXECUTE p(1, 'x')").unwrap(), Statement::Execute(name, values) if name == "p" && values.len() == 2)
+        );
+        assert!(matches!(
+            Statement::parse("DEALLOCATE PREPARE p").unwrap(),
+            Statement::Deallocate(_)
+        ));
     }
 }

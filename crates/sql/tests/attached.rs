@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use tidalite::{Database, Steps};
 use tidalite_sql::arrow::util::pretty::pretty_format_batches;
-use tidalite_sql::{Connection, ErrorKind, Result, ScalarValue};
+use tidalite_sql::{Connection, ErrorKind, Result, ScalarValue, TableKind};
 
 /// A folder for one test, removed at its end.
 struct Folder(PathBuf);
@@ -139,6 +139,55 @@ fn tables_of_attached_files_are_read_beside_own_ones() {
         ErrorKind::Plan
     );
     drop(other);
+}
+
+#[test]
+fn attached_tables_and_views_are_listed() {
+    let folder = Folder::new("listed");
+    let own = folder.database("own.tdl", 1.0);
+    let other = folder.database("other.tdl", 2.0);
+    let mut elsewhere = Connection::new(&other).unwrap();
+    elsewhere
+        .query("CREATE VIEW fast AS SELECT turbine, value FROM wind.speed WHERE value > 1")
+        .unwrap();
+    let mut sql = Connection::new(&own).unwrap();
+    folder.attach(&mut sql, "other.tdl", "other").unwrap();
+    let tables = sql.tables().unwrap();
+    let attached = tables
+        .iter()
+        .filter_map(|table| Some((table.name.strip_prefix("other.")?, table.kind)));
+    assert_eq!(
+        attached.collect::<Vec<_>>(),
+        [
+            ("fast", TableKind::View),
+            ("power", TableKind::Metric),
+            ("turbines", TableKind::Table),
+            ("wind", TableKind::Metric),
+            ("wind.speed", TableKind::Metric),
+        ]
+    );
+    let mut columns = |table: &str| -> Vec<String> {
+        let schema = sql.columns(table).unwrap().unwrap();
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        names.collect()
+    };
+    assert_eq!(columns("other.fast"), ["turbine", "value"]);
+    assert_eq!(columns("other.turbines"), ["id", "site"]);
+    assert_eq!(
+        columns("other.wind.speed"),
+        ["time", "turbine", "flags", "value"]
+    );
+    assert_eq!(sql.columns("other.nothing").unwrap(), None);
+    let definition = sql.definition("other.fast").unwrap().unwrap();
+    assert!(definition.starts_with("CREATE VIEW fast"), "{definition}");
+    // The tables of the view are those of its file.
+    assert_eq!(value(&mut sql, "SELECT value FROM other.fast"), "2.0");
+    let written = "UPDATE turbines SET site = 'x' FROM other.fast WHERE id = turbine";
+    assert_eq!(sql.execute(written).unwrap(), 1);
+    assert_eq!(
+        error(&mut sql, "DELETE FROM other.fast").1,
+        "other.fast is in an attached file, which can only be read"
+    );
 }
 
 #[test]

@@ -295,6 +295,109 @@ fn kept_plans_of_tables_follow_their_changes() {
     compare("another table");
 }
 
+/// Checks that the only row of a query is this value.
+fn assert_has(connection: &mut Connection, sql: &str, value: &str) {
+    let text = text(connection, sql);
+    let line = text.lines().nth(3).unwrap_or_default();
+    assert_eq!(line.trim_matches(['|', ' ']), value, "{text}");
+}
+
+#[test]
+fn inserts_that_are_run_again_follow_the_schema_and_the_parameters() {
+    let mut sql = Connection::new(&database(0)).unwrap();
+    sql.query("CREATE TABLE t (id BIGINT PRIMARY KEY, v DOUBLE DEFAULT 0.5, g UUID, UNIQUE (g))")
+        .unwrap();
+    let insert = "INSERT INTO t (id, v) VALUES ($1, $2)";
+    let upsert =
+        "INSERT INTO t (id, v) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET v = t.v + excluded.v";
+    let assign =
+        "INSERT INTO t (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET v = $2 WHERE t.v < $2";
+    let row = |id: i64, v: ScalarValue| [ScalarValue::from(id), v];
+    let run = |sql: &mut Connection, text: &str, values: &[ScalarValue]| {
+        let rows = sql.query_with(text, values)?;
+        Ok::<_, tidalite_sql::Error>(rows.affected_rows())
+    };
+    for id in 1..=3 {
+        assert_eq!(
+            run(&mut sql, insert, &row(id, ScalarValue::from(1.0))).unwrap(),
+            Some(1)
+        );
+    }
+    // Values of other types are converted.
+    run(
+        &mut sql,
+        insert,
+        &[ScalarValue::from("4"), ScalarValue::from(2_i32)],
+    )
+    .unwrap();
+    let error = run(&mut sql, insert, &row(5, ScalarValue::from("x"))).unwrap_err();
+    assert!(error.to_string().starts_with("column v: "), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Execution);
+    for (id, expected) in [(1, "1:3.5"), (1, "1:6.0"), (2, "2:3.5")] {
+        assert_eq!(
+            run(&mut sql, upsert, &row(id, ScalarValue::from(2.5))).unwrap(),
+            Some(1)
+        );
+        let found = format!("SELECT concat(id, ':', v) FROM t WHERE id = {id}");
+        assert_has(&mut sql, &found, expected);
+    }
+    for (v, changed) in [(9.0, 1), (8.0, 0), (10.0, 1)] {
+        assert_eq!(
+            run(&mut sql, assign, &row(3, ScalarValue::from(v))).unwrap(),
+            Some(changed)
+        );
+    }
+    assert_has(&mut sql, "SELECT v FROM t WHERE id = 3", "10.0");
+    // Functions of the present time are evaluated each time.
+    sql.query("CREATE TABLE seen (id BIGINT PRIMARY KEY, at TIMESTAMPTZ)")
+        .unwrap();
+    let touch =
+        "INSERT INTO seen VALUES ($1, '2000-01-01') ON CONFLICT (id) DO UPDATE SET at = now()";
+    let mut times = Vec::new();
+    for _ in 0..4 {
+        run(&mut sql, touch, &[ScalarValue::from(1_i64)]).unwrap();
+        times.push(number(&mut sql, "SELECT at::BIGINT FROM seen"));
+        thread::sleep(Duration::from_millis(2));
+    }
+    assert!(times.is_sorted_by(|one, next| one < next), "{times:?}");
+    // Another schema, in a transaction that is rolled back, and committed.
+    for end in ["ROLLBACK", "COMMIT"] {
+        sql.query("BEGIN").unwrap();
+        sql.query("ALTER TABLE t ADD COLUMN w TEXT DEFAULT 'new'")
+            .unwrap();
+        run(&mut sql, insert, &row(10, ScalarValue::Null)).unwrap();
+        assert_has(&mut sql, "SELECT w FROM t WHERE id = 10", "new");
+        sql.query(end).unwrap();
+    }
+    sql.query("ALTER TABLE t DROP COLUMN v").unwrap();
+    let error = run(&mut sql, insert, &row(11, ScalarValue::from(1.0))).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.position()),
+        (ErrorKind::Plan, Some((1, 20))),
+        "{error}"
+    );
+    sql.query("DROP TABLE t").unwrap();
+    sql.query("CREATE TABLE t (v TEXT, id TEXT)").unwrap();
+    run(&mut sql, insert, &row(11, ScalarValue::from(true))).unwrap();
+    assert_has(&mut sql, "SELECT concat(v, ' ', id) FROM t", "true 11");
+    // A statement that fails changes nothing, and the transaction continues.
+    sql.query("CREATE TABLE g (g UUID PRIMARY KEY)").unwrap();
+    let many = "INSERT INTO g VALUES ($1), ($2), ($1)";
+    let one = "INSERT INTO g VALUES ($1)";
+    let guid = |digit: u8| ScalarValue::from(format!("{digit:032x}"));
+    sql.query("BEGIN").unwrap();
+    assert_eq!(run(&mut sql, one, &[guid(1)]).unwrap(), Some(1));
+    let error = run(&mut sql, one, &[ScalarValue::from("no")]).unwrap_err();
+    assert!(error.to_string().contains("is not a GUID"), "{error}");
+    for _ in 0..2 {
+        assert!(run(&mut sql, many, &[guid(2), guid(3)]).is_err());
+        assert!(run(&mut sql, one, &[guid(1)]).is_err());
+    }
+    assert_eq!(number(&mut sql, "SELECT count(*) FROM g"), 1);
+    sql.query("COMMIT").unwrap();
+    assert_eq!(number(&mut sql, "SELECT count(*) FROM g"), 1);
+}
+
 #[test]
 fn rows_are_looked_up_by_the_first_columns_of_a_key() {
     let db = Options::new()

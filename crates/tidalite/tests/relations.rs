@@ -282,11 +282,21 @@ fn copies_compaction_and_differences() {
     }
     log.clear().unwrap();
     tx.commit().unwrap();
-    let mut changes = (0, 0);
+    let (mut changes, mut schemas) = ((0, 0), 0);
     let now = db.begin_read().unwrap();
     now.diff(&before, &mut |change| {
         match change {
             Change::TableCreated(name) => assert_eq!(name, "log"),
+            Change::SchemaChanged {
+                table,
+                before,
+                after,
+            } => {
+                assert_eq!((table, changes), ("turbines", (0, 0)), "before the rows");
+                assert_eq!(before.columns, after.columns[..after.columns.len() - 1]);
+                assert_eq!(after.columns.last().map(|new| &new.name[..]), Some("site"));
+                schemas += 1;
+            }
             Change::Removed { table, key, .. } => {
                 assert_eq!((table, key.len()), ("turbines", 8));
                 changes.0 += 1;
@@ -296,7 +306,7 @@ fn copies_compaction_and_differences() {
         Ok(())
     })
     .unwrap();
-    assert_eq!(changes, (200, 0));
+    assert_eq!((changes, schemas), ((200, 0), 1));
     drop((before, now));
     db.copy().to(folder.join("copy.tdl")).unwrap();
     let copy = Database::open(folder.join("copy.tdl")).unwrap();

@@ -15,7 +15,7 @@ pub(crate) const CATALOG: &str = "tidalite";
 pub(crate) const PUBLIC: &str = "public";
 
 /// The schema of the views about tables, in every catalog.
-const VIEWS: &str = "information_schema";
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The files that a connection has attached, by name.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl Files {
     /// # Errors
     /// The name is taken; the file cannot be opened.
     pub(crate) fn attach(&mut self, name: &str, path: &str) -> Result<()> {
-        if [CATALOG, PUBLIC, VIEWS].contains(&name) {
+        if [CATALOG, PUBLIC, INFORMATION_SCHEMA].contains(&name) {
             return Err(plan(format!(
                 "{name} is a reserved name: choose another one for the file"
             )));

@@ -5,6 +5,7 @@
 //! file's tables; it takes precedence over names with this first part.
 
 use crate::catalog::files::Files;
+use crate::catalog::files::INFORMATION_SCHEMA;
 pub(crate) use crate::catalog::files::{CATALOG, PUBLIC};
 use crate::catalog::names::Names;
 use crate::catalog::read_only::ReadOnly;
@@ -18,11 +19,12 @@ use crate::ordered::table::OrderedTable;
 use crate::relational::table::{Purpose, RelationTable};
 use crate::slot::Slot;
 use async_trait::async_trait;
+use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use datafusion::datasource::ViewTable;
 use datafusion::execution::context::SessionState;
-use datafusion::logical_expr::{LogicalPlan, TableType};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, TableType};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -141,12 +143,39 @@ impl Tables {
 }
 
 impl Tables {
+    /// The tables of the attached files, by the names of these.
+    pub(crate) fn attached_tables(&self) -> crate::Result<Vec<(String, Self)>> {
+        let main = (&self.slot, &self.views);
+        let mut found = Vec::new();
+        for name in self.attached.files.names() {
+            let tables = self.attached.tables(name, main)?;
+            found.extend(tables.map(|tables| (name.clone(), tables)));
+        }
+        Ok(found)
+    }
+
+    /// The tables among which a full name is, and the name there: those of an attached file if it begins with the name of
+    /// one.
+    pub(crate) fn of_file<'n>(&self, name: &'n str) -> crate::Result<(Self, &'n str)> {
+        if let Some((file, rest)) = name.split_once('.')
+            && let Some(tables) = self.attached.tables(file, (&self.slot, &self.views))?
+        {
+            return Ok((tables, rest));
+        }
+        Ok((self.clone(), name))
+    }
+
     /// The view with this name as a table; `None` if there is no such view.
     pub(crate) async fn view(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
         let Some(query) = views::query(&self.slot.snapshot()?, name)? else {
             return Ok(None);
         };
-        let plan = self.planned_view(name, &query).await?;
+        let plan = match self.planned_view(name, &query).await {
+            Err(error) if self.views.are_listed && error.database().is_none() => {
+                Some(LogicalPlanBuilder::empty(false).build()?)
+            }
+            planned => planned?,
+        };
         let table = |plan| Arc::new(ViewTable::new(plan, Some(query))) as Arc<dyn TableProvider>;
         Ok(plan.map(table))
     }
@@ -251,6 +280,11 @@ impl CatalogProvider for Catalog {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if name == INFORMATION_SCHEMA && self.prefix.is_empty() {
+            let mut tables = self.tables.clone();
+            tables.views.are_listed = true;
+            return Some(Arc::new(InformationSchemaProvider::new(Arc::new(tables))));
+        }
         let is_file = self.prefix.is_empty() && self.tables.attached.files.get(name).is_some();
         let (prefix, file) = match name {
             _ if self.file.is_none() && is_file => (String::new(), Some(name.to_owned())),

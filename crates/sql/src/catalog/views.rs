@@ -30,6 +30,8 @@ pub(crate) struct Views {
     /// `None` if tables are only listed.
     planner: Option<Arc<dyn PlanQuery>>,
     open: Vec<String>,
+    /// Whether a view whose query cannot be planned is a table without columns: it must not keep others from being listed.
+    pub(crate) are_listed: bool,
 }
 
 impl Views {
@@ -37,7 +39,7 @@ impl Views {
     pub(crate) fn planned_by(planner: Arc<dyn PlanQuery>) -> Self {
         Self {
             planner: Some(planner),
-            open: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -49,8 +51,8 @@ impl Views {
     /// The same planner for other tables.
     pub(crate) fn elsewhere(&self) -> Self {
         Self {
-            planner: self.planner.clone(),
             open: Vec::new(),
+            ..self.clone()
         }
     }
 

@@ -2,7 +2,7 @@
 //! with a primary key.
 
 use crate::direct::value::Value;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::relational::types;
 use crate::write::conflict::column_of;
 use crate::write::define::names::full_name;
@@ -130,19 +130,9 @@ impl RowChange {
             let Some(at) = schema.position(column) else {
                 return Ok(0);
             };
-            let kind = schema.columns[at].kind;
-            let problem =
-                |error: Error| Error::new(error.kind(), format!("column {column}: {error}"));
-            let value = value
-                .cast(parameters, &types::data_type(kind))
-                .map_err(problem)?;
-            row[at] = match types::cell(kind, &value) {
-                Some(cell) => cell,
-                None => {
-                    let problem = format!("column {column}: {value} does not fit");
-                    return Err(Error::new(crate::ErrorKind::Execution, problem));
-                }
-            };
+            let column = &schema.columns[at];
+            let ty = types::data_type(column.kind);
+            row[at] = value.cell(parameters, (column, &ty))?;
         }
         relation.update(&key, &row)?;
         Ok(1)

@@ -2,14 +2,16 @@
 
 use crate::direct::value::Value;
 use crate::error::Result;
-use crate::write::conflict::Clause;
+use crate::relational::types;
+use crate::write::conflict::{Clause, OnConflict};
 use crate::write::define::names::full_name;
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{self, SetExpr};
 use std::sync::Arc;
+use tidalite::relation::{Cell, Column, Schema};
 
 /// Rows of constants and parameters.
 #[derive(Clone)]
@@ -65,8 +67,13 @@ impl InsertValues {
         })
     }
 
+    /// Whether there is one row.
+    pub(crate) fn is_row(&self) -> bool {
+        self.rows.len() == 1
+    }
+
     /// Whether a table with this schema has these columns, and the rows as many values.
-    pub(crate) fn fits(&self, schema: &Schema) -> bool {
+    pub(crate) fn fits(&self, schema: &ArrowSchema) -> bool {
         let width = match self.columns.is_empty() {
             true => schema.fields().len(),
             false => self.columns.len(),
@@ -108,9 +115,59 @@ impl InsertValues {
         let columns = fields.iter().enumerate().map(column);
         let columns = columns.collect::<Result<Vec<_>>>()?;
         Ok(RecordBatch::try_new(
-            Arc::new(Schema::new(fields)),
+            Arc::new(ArrowSchema::new(fields)),
             columns,
         )?)
+    }
+}
+
+/// Rows of constants and parameters for a relation, whose columns are known.
+pub(crate) struct RelationInsert {
+    pub(crate) on_conflict: OnConflict,
+    columns: Vec<(Column, DataType, Source)>,
+}
+
+/// The source of the cells of a column.
+enum Source {
+    /// The value at this place of a row.
+    Value(usize),
+    Default(Cell),
+}
+
+impl RelationInsert {
+    /// The rows of an INSERT that fits the relation.
+    pub(crate) fn new(insert: &InsertValues, schema: &Schema, on_conflict: OnConflict) -> Self {
+        let column = |(place, column): (usize, &Column)| {
+            let named = || insert.columns.iter().position(|name| *name == column.name);
+            let place = match insert.columns.is_empty() {
+                true => Some(place),
+                false => named(),
+            };
+            let default = || Source::Default(column.default.clone().unwrap_or_default());
+            let source = place.map_or_else(default, Source::Value);
+            (column.clone(), types::data_type(column.kind), source)
+        };
+        Self {
+            on_conflict,
+            columns: schema.columns.iter().enumerate().map(column).collect(),
+        }
+    }
+
+    /// The cells of the rows.
+    pub(crate) fn cells(
+        &self,
+        insert: &InsertValues,
+        parameters: &[ScalarValue],
+    ) -> Result<Vec<Vec<Cell>>> {
+        let cells = |row: &Vec<Value>| {
+            let columns = self.columns.iter();
+            let cells = columns.map(|(column, ty, source)| match source {
+                Source::Value(place) => row[*place].cell(parameters, (column, ty)),
+                Source::Default(cell) => Ok(cell.clone()),
+            });
+            cells.collect()
+        };
+        insert.rows.iter().map(cells).collect()
     }
 }
 

@@ -1,9 +1,12 @@
 //! Constants and parameters of statements.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::relational::types;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{self, Expr, UnaryOperator};
+use std::fmt::Display;
+use tidalite::relation::{Cell, Column};
 
 /// A value of a statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +71,33 @@ impl Value {
 }
 
 impl Value {
+    /// The value as a cell of a column that has this type in Arrow; one that does not fit is an error.
+    pub(crate) fn cell(
+        &self,
+        parameters: &[ScalarValue],
+        (column, ty): (&Column, &DataType),
+    ) -> Result<Cell> {
+        let known = match self {
+            Self::Constant(value) => types::cell(column.kind, value),
+            Self::Parameter(number) => types::cell(column.kind, parameter(parameters, *number)?),
+            Self::Number(_) => None,
+        };
+        if let Some(cell) = known {
+            return Ok(cell);
+        }
+        let problem = |error: &dyn Display| format!("column {}: {error}", column.name);
+        let value = self
+            .cast(parameters, ty)
+            .map_err(|error| Error::new(error.kind(), problem(&error)))?;
+        types::cell(column.kind, &value).ok_or_else(|| match &value {
+            ScalarValue::Utf8(Some(text)) => types::not_a_guid(&column.name, text),
+            value => Error::new(
+                ErrorKind::Execution,
+                problem(&format!("{value} does not fit")),
+            ),
+        })
+    }
+
     /// The value in a type of its own.
     pub(crate) fn plain(&self, parameters: &[ScalarValue]) -> Result<ScalarValue> {
         Ok(match self {

@@ -34,8 +34,7 @@ use std::sync::Arc;
 
 /// The scalar functions. One of them replaces the built-in `date_bin`.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
-    let time_bucket = Arc::new(ScalarUDF::from(time_bucket::TimeBucket::default()));
-    let mut functions = vec![time_bucket, date_bin::date_bin()];
+    let mut functions = vec![time_bucket::time_bucket(), date_bin::date_bin()];
     functions.extend(gapfill::functions());
     functions
 }

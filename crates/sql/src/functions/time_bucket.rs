@@ -10,14 +10,21 @@ use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility, lit,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
+use std::sync::{Arc, LazyLock};
 
 const NAME: &str = "time_bucket";
 
-/// The function `time_bucket`.
+/// The function.
+pub(super) fn time_bucket() -> Arc<ScalarUDF> {
+    static FUNCTION: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Arc::new(ScalarUDF::from(TimeBucket::default())));
+    Arc::clone(&FUNCTION)
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct TimeBucket {
+struct TimeBucket {
     signature: Signature,
 }
 

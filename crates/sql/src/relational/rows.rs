@@ -1,7 +1,7 @@
 //! Arrays as rows of relations.
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::relational::types::{data_type, guid};
+use crate::error::Result;
+use crate::relational::types::{data_type, guid, not_a_guid};
 use crate::types::cast;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
@@ -66,12 +66,7 @@ fn cell(column: &Column, array: &ArrayRef, row: usize) -> Result<Cell> {
             if column.kind != ColumnType::Guid {
                 return Ok(Cell::Text(text.to_owned()));
             }
-            let problem = || {
-                let name = &column.name;
-                let problem =
-                    format!("column {name}: {text:?} is not a GUID: 32 hexadecimal digits");
-                Error::new(ErrorKind::Execution, problem)
-            };
+            let problem = || not_a_guid(&column.name, text);
             Cell::Guid(guid(text).ok_or_else(problem)?)
         }
     })

@@ -192,3 +192,9 @@ pub(crate) fn guid(text: &str) -> Option<[u8; 16]> {
     let value = u128::from_str_radix(&digits, 16).ok()?;
     Some(value.to_be_bytes())
 }
+
+/// The error of a text in a column of GUIDs.
+pub(crate) fn not_a_guid(column: &str, text: &str) -> Error {
+    let problem = format!("column {column}: {text:?} is not a GUID: 32 hexadecimal digits");
+    Error::new(ErrorKind::Execution, problem)
+}

@@ -4,19 +4,22 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::relational::columns::ColumnBuilder;
 use crate::relational::rows::Rows;
 use crate::relational::types;
+use crate::write::expression;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
-use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, ParamValues, ScalarValue};
 use datafusion::execution::context::SessionState;
-use datafusion::logical_expr::ExprSchemable;
+use datafusion::logical_expr::{Expr as PlannedExpr, ExprSchemable};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, ConflictTarget, Expr, ExprWithAlias, Ident,
-    OnConflictAction, OnInsert, SqliteOnConflict, visit_expressions_mut,
+    OnConflictAction, OnInsert, SqliteOnConflict, visit_expressions, visit_expressions_mut,
 };
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use tidalite::relation::{Cell, Column, Schema};
+use tidalite::relation::{Cell, Column, Conflict, Schema};
 
 /// The name of the row that could not be inserted.
 const EXCLUDED: &str = "excluded";
@@ -24,8 +27,8 @@ const EXCLUDED: &str = "excluded";
 /// A row that cannot be inserted because of its key; the statement fails by default.
 #[derive(Default)]
 pub(crate) struct OnConflict {
-    /// The columns of the key that the clause is for; `None` for all keys.
-    pub(crate) target: Option<Vec<String>>,
+    /// The keys that the clause is for; `None` for all.
+    keys: Option<Vec<Conflict>>,
     pub(crate) action: Action,
 }
 
@@ -106,28 +109,74 @@ impl Clause {
         matches!(self.action, Written::Fail)
     }
 
+    /// Whether a plan of the clause is right for later statements: it has no parameters, and calls no function that depends
+    /// on the time of the statement.
+    pub(crate) fn can_be_kept(&self) -> bool {
+        let Written::Update(update) = &self.action else {
+            return true;
+        };
+        let (assignments, condition) = &**update;
+        let values = assignments.iter().map(|assignment| &assignment.value);
+        values.chain(condition).all(|expr| {
+            let varies = visit_expressions(expr, |expr| match expr {
+                Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
+                    ControlFlow::Break(())
+                }
+                Expr::Function(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            });
+            varies.is_continue()
+        })
+    }
+
     /// Plans the clause for a relation.
     pub(crate) fn plan(
         self,
         name: &str,
         schema: &Schema,
-        session: &SessionState,
+        (session, parameters): (&SessionState, &[ScalarValue]),
     ) -> Result<OnConflict> {
+        let keys = self.target.map(|columns| keys_of(columns, schema));
         let action = match self.action {
             Written::Fail => Action::Fail,
             Written::Nothing => Action::Nothing,
             Written::Replace => Action::Replace,
             Written::Update(update) => {
-                let update = DoUpdate::plan(name, schema, *update, session)?;
+                let update = DoUpdate::plan(name, schema, *update, (session, parameters))?;
                 Action::Update(Box::new(update))
             }
         };
-        let planned = OnConflict {
-            target: self.target,
+        Ok(OnConflict {
+            keys: keys.transpose()?,
             action,
-        };
-        planned.check(schema)?;
-        Ok(planned)
+        })
+    }
+}
+
+/// The primary key and the unique indexes that have these columns.
+fn keys_of(columns: Vec<String>, schema: &Schema) -> Result<Vec<Conflict>> {
+    let wanted: HashSet<&String> = columns.iter().collect();
+    let unique = schema.indexes.iter().filter(|index| index.unique);
+    let unique = unique.map(|index| (Conflict::Index(index.name.clone()), &index.columns));
+    let keys = std::iter::once((Conflict::PrimaryKey, &schema.primary_key)).chain(unique);
+    let keys = keys.filter(|(_, columns)| wanted == columns.iter().collect());
+    let keys: Vec<Conflict> = keys.map(|(key, _)| key).collect();
+    if !keys.is_empty() {
+        return Ok(keys);
+    }
+    let problem = format!(
+        "ON CONFLICT ({}) names neither the primary key nor the columns of a unique index",
+        columns.join(", ")
+    );
+    Err(Error::new(ErrorKind::Plan, problem))
+}
+
+impl OnConflict {
+    /// Whether the clause is for rows with this conflict.
+    pub(crate) fn is_for(&self, conflict: &Conflict) -> bool {
+        self.keys
+            .as_ref()
+            .is_none_or(|keys| keys.contains(conflict))
     }
 }
 
@@ -146,8 +195,9 @@ impl DoUpdate {
         name: &str,
         relation: &Schema,
         (assignments, selection): (Vec<Assignment>, Option<Expr>),
-        session: &SessionState,
+        (session, parameters): (&SessionState, &[ScalarValue]),
     ) -> Result<Self> {
+        let parameters = ParamValues::from(parameters.to_vec());
         let own = types::schema(relation);
         let of = |qualifier: &str| {
             let qualifier = datafusion::common::TableReference::bare(qualifier);
@@ -158,8 +208,8 @@ impl DoUpdate {
             qualify(&mut expr, name);
             let expr = ExprWithAlias { expr, alias: None };
             let expr = session.create_logical_expr_from_sql_expr(expr, &both)?;
-            let expr = expr.cast_to(ty, &both)?;
-            Ok(session.create_physical_expr(expr, &both)?)
+            let expr = bound(expr, &parameters)?.cast_to(ty, &both)?;
+            expression::plan(session, expr, &both)
         };
         let mut planned = Vec::new();
         for assignment in assignments {
@@ -217,6 +267,20 @@ impl DoUpdate {
         }
         Ok(Some(found))
     }
+}
+
+/// The expression with values for its parameters.
+fn bound(expr: PlannedExpr, parameters: &ParamValues) -> Result<PlannedExpr> {
+    let bound = expr.transform_up(|expr| {
+        Ok(match &expr {
+            PlannedExpr::Placeholder(placeholder) => {
+                let value = parameters.get_placeholders_with_values(&placeholder.id)?;
+                Transformed::yes(PlannedExpr::Literal(value.value, None))
+            }
+            _ => Transformed::no(expr),
+        })
+    });
+    Ok(bound?.data)
 }
 
 /// The column to which a value is assigned.

@@ -9,6 +9,7 @@
 //! joined        UPDATE ... FROM and DELETE ... USING as queries
 //! written       the rows that a statement has written
 //! returning     RETURNING as a query over these rows
+//! expression    expressions outside of queries
 //! conflict      ON CONFLICT
 //! relation      INSERT, UPDATE and DELETE of rows of relations
 //! define/       CREATE, ALTER and DROP
@@ -18,6 +19,7 @@ pub(crate) mod align;
 pub(crate) mod conflict;
 pub(crate) mod define;
 pub(crate) mod delete;
+pub(crate) mod expression;
 pub(crate) mod joined;
 pub(crate) mod relation;
 pub(crate) mod returning;

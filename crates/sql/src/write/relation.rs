@@ -8,7 +8,7 @@ use arrow::array::{AsArray, RecordBatch};
 use std::collections::HashSet;
 use std::sync::Arc;
 use tidalite::WriteTxn;
-use tidalite::relation::{Cell, Conflict, RelationMut, RowKey, Schema};
+use tidalite::relation::{Cell, RelationMut, RowKey, Schema};
 
 /// Opens a relation that exists.
 pub(crate) fn open<'t>(txn: &'t mut WriteTxn, name: &str) -> Result<RelationMut<'t>> {
@@ -23,24 +23,35 @@ pub(crate) fn insert(
     name: &str,
     batch: &RecordBatch,
     on_conflict: &OnConflict,
-    mut written: Option<&mut Written>,
+    written: Option<&mut Written>,
 ) -> Result<u64> {
     let mut relation = open(txn, name)?;
-    let schema = relation.schema().clone();
-    let rows = Rows::new(&schema.columns, batch.columns())?;
+    let rows = Rows::new(&relation.schema().columns.clone(), batch.columns())?;
+    let rows = (0..batch.num_rows()).map(|row| rows.row(row));
+    insert_rows(&mut relation, rows, on_conflict, written)
+}
+
+/// Inserts rows with a cell for each column; returns the number of rows inserted or updated. `written` gets these rows.
+pub(crate) fn insert_rows(
+    relation: &mut RelationMut<'_>,
+    rows: impl Iterator<Item = Result<Vec<Cell>>>,
+    on_conflict: &OnConflict,
+    mut written: Option<&mut Written>,
+) -> Result<u64> {
     if matches!(on_conflict.action, Action::Fail) {
-        let cells = (0..batch.num_rows()).map(|row| rows.row(row));
-        let cells: Vec<Vec<Cell>> = cells.collect::<Result<_>>()?;
-        let inserted = relation.insert_many(&cells)?.len() as u64;
-        if let Some(written) = written {
-            cells.iter().try_for_each(|row| written.push(row))?;
+        let rows: Vec<Vec<Cell>> = rows.collect::<Result<_>>()?;
+        match &rows[..] {
+            [row] => drop(relation.insert(row)?),
+            rows => drop(relation.insert_many(rows)?),
         }
-        return Ok(inserted);
+        if let Some(written) = written {
+            rows.iter().try_for_each(|row| written.push(row))?;
+        }
+        return Ok(rows.len() as u64);
     }
     let mut changed = 0;
-    for row in 0..batch.num_rows() {
-        let cells = rows.row(row)?;
-        if let Some(row) = insert_row(&mut relation, &schema, cells, on_conflict)? {
+    for row in rows {
+        if let Some(row) = insert_row(relation, row?, on_conflict)? {
             changed += 1;
             if let Some(written) = &mut written {
                 written.push(&row)?;
@@ -53,12 +64,11 @@ pub(crate) fn insert(
 /// Inserts a row, or updates the one with its key; returns the stored row, or `None` if nothing has changed.
 fn insert_row(
     relation: &mut RelationMut<'_>,
-    schema: &Schema,
     row: Vec<Cell>,
     on_conflict: &OnConflict,
 ) -> Result<Option<Vec<Cell>>> {
     while let Some((conflict, key)) = relation.find_conflict(&row)? {
-        if !on_conflict.is_for(schema, &conflict) {
+        if !on_conflict.is_for(&conflict) {
             break;
         }
         match &on_conflict.action {
@@ -82,44 +92,6 @@ fn insert_row(
     // Another conflict is an error.
     relation.insert(&row)?;
     Ok(Some(row))
-}
-
-impl OnConflict {
-    /// Whether the clause names the key of a conflict; without a name it is for all.
-    fn is_for(&self, schema: &Schema, conflict: &Conflict) -> bool {
-        let Some(target) = &self.target else {
-            return true;
-        };
-        let columns = match conflict {
-            Conflict::PrimaryKey => &schema.primary_key,
-            Conflict::Index(name) => {
-                match schema.indexes.iter().find(|index| index.name == *name) {
-                    Some(index) => &index.columns,
-                    None => return false,
-                }
-            }
-        };
-        let wanted: HashSet<&String> = target.iter().collect();
-        wanted == columns.iter().collect()
-    }
-
-    /// Checks that the clause names a key.
-    pub(crate) fn check(&self, schema: &Schema) -> Result<()> {
-        let unique = schema.indexes.iter().filter(|index| index.unique);
-        let unique = unique.map(|index| Conflict::Index(index.name.clone()));
-        let mut keys = std::iter::once(Conflict::PrimaryKey).chain(unique);
-        let Some(target) = &self.target else {
-            return Ok(());
-        };
-        if keys.any(|key| self.is_for(schema, &key)) {
-            return Ok(());
-        }
-        let problem = format!(
-            "ON CONFLICT ({}) names neither the primary key nor the columns of a unique index",
-            target.join(", ")
-        );
-        Err(Error::new(ErrorKind::Plan, problem))
-    }
 }
 
 /// The keys in the last column of a batch.

@@ -14,13 +14,13 @@
 use super::bounds::Bounds;
 use super::calls::{Kind, call, misplaced};
 use super::node::{Fill, GapFill};
-use crate::functions::time_bucket::TimeBucket;
+use crate::functions::time_bucket::time_bucket;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::Projection;
-use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
 
@@ -109,8 +109,7 @@ fn filled(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let names = NamePreserver::new_for_projection();
     let mut group_expr = aggregate.group_expr.clone();
     let name = names.save(&group_expr[time]);
-    let time_bucket = Arc::new(ScalarUDF::from(TimeBucket::default()));
-    group_expr[time] = name.restore(time_bucket.call(args.clone()));
+    group_expr[time] = name.restore(time_bucket().call(args.clone()));
     let mut fills = vec![Fill::Key; group_expr.len()];
     fills[time] = Fill::Time;
     fills.resize(aggregate.schema.fields().len(), Fill::Null);

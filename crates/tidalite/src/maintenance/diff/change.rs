@@ -3,6 +3,7 @@
 use crate::catalog::entries::SeriesInfo;
 use crate::catalog::retention::Retention;
 use crate::types::error::Result;
+use tidalite_relations::Schema;
 
 /// A difference between a version and an older version.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,6 +13,16 @@ pub enum Change<'a> {
     TableCreated(&'a str),
     /// A table that exists only in the older version. Its entries are not reported individually.
     TableDropped(&'a str),
+    /// A relation with other columns or indexes than in the older version. Rows whose stored bytes differ follow; a column
+    /// that was added or dropped changes no stored row.
+    SchemaChanged {
+        /// Name of the relation.
+        table: &'a str,
+        /// The schema in the older version.
+        before: &'a Schema,
+        /// The schema in the newer version.
+        after: &'a Schema,
+    },
     /// An entry missing in the older version. A nested table counts as one entry; the entries of that table follow.
     Inserted {
         /// Name of the table.

@@ -28,7 +28,7 @@ use tidalite_base::SeriesId;
 use tidalite_index::hash_records;
 use tidalite_kv::{TableReader, Tree};
 use tidalite_messages::{container_rows, object_rows, queue_rows, topic_rows};
-use tidalite_relations::relation_rows;
+use tidalite_relations::{RelationReader, relation_rows};
 
 /// Opens the nested table of a table from which the rest of the table follows.
 type PrimaryRows =
@@ -39,8 +39,7 @@ impl ReadTxn {
     /// this version: tables first, then retention policies, then series, each with its annotations before its rows;
     /// keys and times ascend. Memory is bounded for any amount of changes.
     ///
-    /// Changes of a relation are reported row by row, as encoded keys and values. Schemas are not compared: a column or an
-    /// index that was added, dropped or renamed is no change.
+    /// Changes of a relation are its schema, if that differs, and then its rows one by one, as encoded keys and values.
     ///
     /// # Errors
     /// Damage in changed parts; errors returned by `f`.
@@ -126,6 +125,18 @@ impl ReadTxn {
             Some(TableLayout::Relation) => Some(relation_rows),
             _ => None,
         };
+        if layout == Some(TableLayout::Relation) && !old.is_empty() && new != old {
+            let before = RelationReader::open(old, &base.pages)?;
+            let after = RelationReader::open(new, &self.pages)?;
+            let (before, after) = (before.schema(), after.schema());
+            if before != after {
+                (sides.f)(Change::SchemaChanged {
+                    table,
+                    before,
+                    after,
+                })?;
+            }
+        }
         if let Some(rows) = primary {
             let new = rows(new, &self.pages)?;
             return sides.tables(&new, &rows(old, &base.pages)?);

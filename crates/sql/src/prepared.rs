@@ -1,0 +1,89 @@
+//! PREPARE, EXECUTE and DEALLOCATE: statements with a name, whose parameters get values when they run.
+//!
+//! The text behind AS runs like a text that a program gives to `query_with`, so its plan is kept like that of any other.
+
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::rows::Rows;
+use crate::statement::{Prepared, Statement};
+use crate::write::expression;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::Schema;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, ExprWithAlias};
+use std::sync::Arc;
+
+fn unknown(name: &str) -> Error {
+    let problem = format!("there is no prepared statement {name}; PREPARE {name} AS ... makes one");
+    Error::new(ErrorKind::Plan, problem)
+}
+
+impl Connection {
+    /// Gives a statement a name.
+    pub(crate) fn prepare(&mut self, name: String, statement: Prepared) -> Result<()> {
+        if !matches!(
+            Statement::parse(&statement.text)?,
+            Statement::Read(..) | Statement::Change(_)
+        ) {
+            let problem = "PREPARE takes a statement that reads or changes rows";
+            return Err(Error::new(ErrorKind::Syntax, problem));
+        }
+        if self.prepared.contains_key(&name) {
+            let problem =
+                format!("there is a prepared statement {name} already; DEALLOCATE {name} ends it");
+            return Err(Error::new(ErrorKind::Plan, problem));
+        }
+        self.prepared.insert(name, statement);
+        Ok(())
+    }
+
+    /// Forgets a prepared statement, or all.
+    pub(crate) fn deallocate(&mut self, name: &str) -> Result<()> {
+        if name.eq_ignore_ascii_case("all") {
+            self.prepared.clear();
+            return Ok(());
+        }
+        let found = self.prepared.remove(name);
+        found.map(drop).ok_or_else(|| unknown(name))
+    }
+
+    /// Runs a prepared statement with these values.
+    pub(crate) fn execute_prepared(&mut self, name: &str, values: Vec<Expr>) -> Result<Rows> {
+        let prepared = self.prepared.get(name).ok_or_else(|| unknown(name))?;
+        let Prepared { text, types } = prepared.clone();
+        if !types.is_empty() && types.len() != values.len() {
+            let (types, values) = (types.len(), values.len());
+            let problem = format!("{name} has {types} parameters, {values} values are given");
+            return Err(Error::new(ErrorKind::Plan, problem));
+        }
+        self.planner.begin_again();
+        let types = types.into_iter().map(Some).chain(std::iter::repeat(None));
+        let values = values.into_iter().zip(types);
+        let values = values.map(|(value, ty)| self.constant(value, ty));
+        let values = values.collect::<Result<Vec<_>>>()?;
+        self.query_with(&text, &values)
+    }
+
+    /// The value of an expression without columns, in this type.
+    fn constant(&self, expr: Expr, ty: Option<DataType>) -> Result<ScalarValue> {
+        let expr = match ty {
+            None => expr,
+            Some(data_type) => Expr::Cast {
+                kind: CastKind::Cast,
+                expr: Box::new(expr),
+                data_type,
+                array: false,
+                format: None,
+            },
+        };
+        let session = self.planner.session();
+        let columns = DFSchema::empty();
+        let expr = ExprWithAlias { expr, alias: None };
+        let expr = session.create_logical_expr_from_sql_expr(expr, &columns)?;
+        let expr = expression::plan(session, expr, &columns)?;
+        let one = RecordBatchOptions::new().with_row_count(Some(1));
+        let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &one)?;
+        let value = expr.evaluate(&row)?.into_array(1)?;
+        Ok(ScalarValue::try_from_array(&value, 0)?)
+    }
+}
