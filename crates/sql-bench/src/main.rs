@@ -33,10 +33,12 @@
 //! - VictoriaMetrics: no cache of results (`-search.disableCache`, `nocache=1`), merged before the queries. It gets
 //!   PromQL, which cannot ask for `newest`; the head of `tsbs/promql.rs` says where it asks for less. `scan` is an export.
 //!
-//! Times are taken by the client, from sending a query to having the last byte: results of Arrow (chDB), arrays (DuckDB),
-//! tuples (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers
-//! run one after the other, each query once beforehand, and once only if it takes more than a second. Numbers of rows
-//! and sums of all results must agree with ours.
+//! Times are taken by the client, from sending a query to having the last byte: results of Arrow (chDB), arrays (DuckDB), tuples
+//! (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers run one
+//! after the other, each query once beforehand, and once only if it takes more than a second. In `tsbs` and `tpch` the text
+//! of a query in SQL has the number of its round in a comment, because ours, SQLite and QuestDB keep plans by the text.
+//! Results of `tsbs` and `load` must have the number of rows and the sum that the program computes from the rows; results
+//! of `tpch` must be equal.
 
 #![expect(clippy::print_stdout, reason = "the program prints its measurements")]
 

@@ -17,6 +17,7 @@ fn every_part_runs_at_a_tiny_size() {
         String::from_utf8_lossy(&output.stderr)
     );
     for line in [
+        "| ours, plan kept |",
         "| dg-all |",
         "| scan |",
         "| Arrow, all hosts at each time |",

@@ -59,8 +59,12 @@ pub(crate) const QUESTDB: Dialect = Dialect {
 };
 
 impl Dialect {
-    /// The text of a query at a place.
+    /// The text of a query at a place. It has the round in a comment, because engines keep plans by the text.
     pub(crate) fn text(&self, kind: Kind, place: &Place) -> String {
+        format!("{} /* {} */", self.statement(kind, place), place.round)
+    }
+
+    fn statement(&self, kind: Kind, place: &Place) -> String {
         let columns = || COLUMNS.join(", ");
         let filter = || self.filter(place);
         let to = || (self.time)(place.to);
