@@ -17,7 +17,7 @@
 //! | peer | how it is found | how to get it |
 //! |---|---|---|
 //! | SQLite | module `sqlite3` of Python | comes with Python |
-//! | DuckDB | packages `duckdb`, `numpy`, `pyarrow` of Python | `pip install duckdb numpy pyarrow` |
+//! | DuckDB | packages `duckdb`, `pyarrow` of Python | `pip install duckdb pyarrow` |
 //! | chDB (ClickHouse) | packages `chdb`, `pyarrow` of Python | `pip install chdb pyarrow` |
 //! | QuestDB | the file of `QUESTDB_JAR`; `JAVA_HOME/bin/java`, else `java`, 17 or newer | `mvn dependency:copy -Dartifact=org.questdb:questdb:9.3.4 -DoutputDirectory=DIR` |
 //! | VictoriaMetrics | program `victoria-metrics` | `apt-get install victoria-metrics`, or `go install github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics@v1.151.0` |
@@ -26,14 +26,16 @@
 //! measurement. Settings of the peers are the defaults, except for these:
 //!
 //! - DuckDB loads the rows of `tsbs` sorted by host and time.
-//! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, a write-ahead log, 2 GB of cache and mapped memory.
-//! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`, merged before the queries.
+//! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, an index on time, `ANALYZE`, a write-ahead log, 2 GB of cache and
+//!   mapped memory. Queries of intervals name the primary key, because the index on time would take two to four times as long.
+//! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`, merged before the queries; results are not
+//!   compressed.
 //! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced. It
 //!   allocates files of its newest partition ahead, which weighs on the bytes of small data.
 //! - VictoriaMetrics: no cache of results (`-search.disableCache`, `nocache=1`), merged before the queries. It gets
 //!   PromQL, which cannot ask for `newest`; the head of `tsbs/promql.rs` says where it asks for less. `scan` is an export.
 //!
-//! Times are taken by the client, from sending a query to having the last byte: results of Arrow (chDB), arrays (DuckDB), tuples
+//! Times are taken by the client, from sending a query to having the last byte: tables of Arrow (DuckDB, chDB), tuples
 //! (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers run one
 //! after the other, each query once beforehand, and once only if it takes more than a second. In `tsbs` and `tpch` the text
 //! of a query in SQL has the number of its round in a comment, because ours, SQLite and QuestDB keep plans by the text.
