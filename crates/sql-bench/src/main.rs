@@ -11,8 +11,8 @@
 //! ```
 //!
 //! `cargo run --release -p tidalite-sql-bench -- --peers` runs all parts, `--only tpch` one of them. `--peers` needs
-//! Python 3.8 as `python3`; nothing is downloaded. In `tsbs` and `load` a peer that is not there is skipped, with a note
-//! that names the missing program or package; `typed` needs SQLite, and `tpch` SQLite and DuckDB.
+//! Python 3.8 as `python3`; nothing is downloaded. A peer that is not there is skipped, with a note that names the missing
+//! program or package. `typed` has only SQLite, and `tpch` SQLite and DuckDB.
 //!
 //! | peer | how it is found | how to get it |
 //! |---|---|---|

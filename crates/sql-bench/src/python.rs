@@ -14,9 +14,10 @@ pub(crate) fn run(
         .arg("-c")
         .arg(program)
         .args(arguments)
-        .output()?;
+        .output()
+        .map_err(|error| format!("python3: {error}"))?;
     if !output.status.success() {
-        return Err(format!("{peer}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     let mut rest = String::new();
     for line in String::from_utf8(output.stdout)?.lines() {

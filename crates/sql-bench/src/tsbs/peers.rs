@@ -94,7 +94,7 @@ pub(crate) fn run(
         match measured {
             Ok(Some(peer)) => peers.measured.push(peer),
             Ok(None) => {}
-            Err(error) => peers.failures.push(error.to_string()),
+            Err(error) => peers.failures.push(format!("{}: {error}", engine.name)),
         }
     }
     Ok(peers)
