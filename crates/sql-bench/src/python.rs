@@ -4,7 +4,8 @@ use std::error::Error;
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Runs a program; returns its output, without the lines that begin with `# `, which are printed.
+/// Runs a program; returns its output, without the lines that begin with `# `, which are printed. Its temporary files go
+/// where ours are.
 pub(crate) fn run(
     program: &str,
     arguments: &[&OsStr],
@@ -14,6 +15,7 @@ pub(crate) fn run(
         .arg("-c")
         .arg(program)
         .args(arguments)
+        .env("TMPDIR", tempfile::env::temp_dir())
         .output()
         .map_err(|error| format!("python3: {error}"))?;
     if !output.status.success() {
