@@ -8,8 +8,8 @@
 use crate::cells::{self, Cell};
 use crate::options::Options;
 use crate::tsbs::data::{self, COLUMNS};
+use crate::tsbs::expected::{self, Expected};
 use crate::tsbs::files::{self, Order, Values};
-use crate::tsbs::report::Timed;
 use crate::tsbs::{ours, peers, queries};
 use std::error::Error;
 use std::time::Instant;
@@ -80,11 +80,11 @@ fn measure(
     let path = scratch.path().join("cpu.tdl");
     let database = Database::open(&path)?;
     let seconds = load(&database)?;
-    let (rows, sum) = expected(values);
+    let (rows, sum) = expected::rows_and_sum(values);
     let mut connection = Connection::new(&database)?;
     let query = "SELECT count(*), sum(usage_guest_nice) FROM cpu WHERE host <> ''";
     let found = cells::rows(&cells::answer(&mut connection, query)?)?;
-    let expected = vec![Cell::Number(rows), Cell::Number(sum)];
+    let expected = vec![Cell::Integer(rows), Cell::Integer(sum)];
     if let Some(difference) = cells::difference(&found, &[expected]) {
         return Err(format!("{name}: {difference}").into());
     }
@@ -99,28 +99,20 @@ fn peers(
     order: Order,
     failures: &mut Vec<String>,
 ) -> Result<Vec<(String, Figures)>, Box<dyn Error>> {
+    // Most peers return both numbers in one row, VictoriaMetrics returns their sum.
     let check = [queries::check(options)];
     let peers = peers::run(options, values, Some(order), &check)?;
     failures.extend(peers.failures);
-    let (rows, sum) = expected(values);
-    // Peers return both numbers in one row, or their sum.
-    let expected = Timed::new(&check[0], Vec::new(), vec![(1, rows + sum)]);
+    let expected = Expected::new(&check[0], values);
     let mut figures = Vec::new();
     for peer in peers.measured {
-        if !peer.timed.iter().any(|timed| expected.agrees(timed)) {
+        if !peer.timed.iter().any(|timed| expected.agrees(&timed.found)) {
             failures.push(format!("{}: other rows than loaded", peer.name));
         }
         let (seconds, bytes) = (peer.seconds, peer.bytes);
         figures.push((peer.name, Figures { seconds, bytes }));
     }
     Ok(figures)
-}
-
-/// Number of rows, and the sum of their last column.
-fn expected(values: &Values) -> (f64, f64) {
-    let all = || values.iter().flatten();
-    let sum: i64 = all().map(|row| row[9]).sum();
-    (all().count() as f64, sum as f64)
 }
 
 /// Prints a line of rates and a line of sizes for each way.

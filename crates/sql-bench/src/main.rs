@@ -11,13 +11,13 @@
 //! ```
 //!
 //! `cargo run --release -p tidalite-sql-bench -- --peers` runs all parts, `--only tpch` one of them. `--peers` needs
-//! Python 3.8 as `python3`; nothing is downloaded. In `tsbs` and `load` a peer that is not there is skipped, with a note
-//! that names the missing program or package; `typed` needs SQLite, and `tpch` SQLite and DuckDB.
+//! Python 3.8 as `python3`; nothing is downloaded. A peer that is not there is skipped, with a note that names the missing
+//! program or package. `typed` has only SQLite, and `tpch` SQLite and DuckDB.
 //!
 //! | peer | how it is found | how to get it |
 //! |---|---|---|
 //! | SQLite | module `sqlite3` of Python | comes with Python |
-//! | DuckDB | packages `duckdb`, `numpy`, `pyarrow` of Python | `pip install duckdb numpy pyarrow` |
+//! | DuckDB | packages `duckdb`, `pyarrow` of Python | `pip install duckdb pyarrow` |
 //! | chDB (ClickHouse) | packages `chdb`, `pyarrow` of Python | `pip install chdb pyarrow` |
 //! | QuestDB | the file of `QUESTDB_JAR`; `JAVA_HOME/bin/java`, else `java`, 17 or newer | `mvn dependency:copy -Dartifact=org.questdb:questdb:9.3.4 -DoutputDirectory=DIR` |
 //! | VictoriaMetrics | program `victoria-metrics` | `apt-get install victoria-metrics`, or `go install github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics@v1.151.0` |
@@ -26,17 +26,21 @@
 //! measurement. Settings of the peers are the defaults, except for these:
 //!
 //! - DuckDB loads the rows of `tsbs` sorted by host and time.
-//! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, a write-ahead log, 2 GB of cache and mapped memory.
-//! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`, merged before the queries.
+//! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, an index on time, `ANALYZE`, a write-ahead log, 2 GB of cache and
+//!   mapped memory. Queries of intervals name the primary key, because the index on time would take two to four times as long.
+//! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`, merged before the queries; results are not
+//!   compressed.
 //! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced. It
 //!   allocates files of its newest partition ahead, which weighs on the bytes of small data.
 //! - VictoriaMetrics: no cache of results (`-search.disableCache`, `nocache=1`), merged before the queries. It gets
 //!   PromQL, which cannot ask for `newest`; the head of `tsbs/promql.rs` says where it asks for less. `scan` is an export.
 //!
-//! Times are taken by the client, from sending a query to having the last byte: results of Arrow (chDB), arrays (DuckDB),
-//! tuples (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers
-//! run one after the other, each query once beforehand, and once only if it takes more than a second. Numbers of rows
-//! and sums of all results must agree with ours.
+//! Times are taken by the client, from sending a query to having the last byte: tables of Arrow (DuckDB, chDB), tuples
+//! (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers run one
+//! after the other, each query once beforehand, and once only if it takes more than a second. In `tsbs` and `tpch` the text
+//! of a query in SQL has the number of its round in a comment, because ours, SQLite and QuestDB keep plans by the text.
+//! Results of `tsbs` and `load` must have the number of rows and the sum that the program computes from the rows; results
+//! of `tpch` must be equal.
 
 #![expect(clippy::print_stdout, reason = "the program prints its measurements")]
 
@@ -50,12 +54,20 @@ mod typed;
 
 use options::{Options, Part};
 use std::process::ExitCode;
+use tempfile::TempDir;
 
 fn main() -> ExitCode {
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(problem) => {
             eprintln!("{problem}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let _scratch = match scratch() {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            eprintln!("no folder for temporary files: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -74,4 +86,29 @@ fn main() -> ExitCode {
         }
     }
     code
+}
+
+/// The folder of all temporary files, which is removed when the program ends, after Ctrl-C, too.
+fn scratch() -> std::io::Result<TempDir> {
+    let scratch = TempDir::new()?;
+    // This fails only if it was called before.
+    let _ = tempfile::env::override_temp_dir(scratch.path());
+    #[cfg(unix)]
+    remove_after_signals(scratch.path().to_owned());
+    Ok(scratch)
+}
+
+#[cfg(unix)]
+fn remove_after_signals(folder: std::path::PathBuf) {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else {
+        return;
+    };
+    std::thread::spawn(move || {
+        for signal in &mut signals {
+            let _ = std::fs::remove_dir_all(&folder);
+            // The program then ends as it would have without this handler.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
 }

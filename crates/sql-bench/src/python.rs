@@ -4,7 +4,8 @@ use std::error::Error;
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Runs a program; returns its output, without the lines that begin with `# `, which are printed.
+/// Runs a program; returns its output, without the lines that begin with `# `, which are printed. Its temporary files go
+/// where ours are.
 pub(crate) fn run(
     program: &str,
     arguments: &[&OsStr],
@@ -14,9 +15,11 @@ pub(crate) fn run(
         .arg("-c")
         .arg(program)
         .args(arguments)
-        .output()?;
+        .env("TMPDIR", tempfile::env::temp_dir())
+        .output()
+        .map_err(|error| format!("python3: {error}"))?;
     if !output.status.success() {
-        return Err(format!("{peer}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     let mut rest = String::new();
     for line in String::from_utf8(output.stdout)?.lines() {

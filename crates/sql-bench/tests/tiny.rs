@@ -17,10 +17,12 @@ fn every_part_runs_at_a_tiny_size() {
         String::from_utf8_lossy(&output.stderr)
     );
     for line in [
+        "| ours, plan kept |",
         "| dg-all |",
         "| scan |",
         "| Arrow, all hosts at each time |",
         "| 22 |",
+        "| SELECT of a parameter, which reads nothing |",
         "| UPDATE by key, a durable transaction each |",
     ] {
         assert!(text.contains(line), "{line} is missing in\n{text}");

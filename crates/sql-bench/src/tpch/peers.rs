@@ -9,42 +9,41 @@ use crate::tpch::tables::{INDEXES, TABLES, Table};
 use std::error::Error;
 use std::path::Path;
 
-/// Runs all queries in both peers.
+/// Runs all queries in each peer that is there.
 pub(crate) fn run(
     options: &Options,
     queries: &[String],
     folder: &Path,
-) -> Result<Vec<Engine>, Box<dyn Error>> {
+    failures: &mut Vec<String>,
+) -> Vec<Engine> {
     let tables = |create: fn(&Table) -> String| TABLES.iter().map(create).collect();
     let indexes = INDEXES.map(str::to_owned).to_vec();
     let texts = queries.iter().map(|query| in_sqlite(query)).collect();
-    Ok(vec![
-        peer(
-            options,
-            "DuckDB",
-            folder,
-            [
-                tables(Table::create_without_key),
-                Vec::new(),
-                queries.to_vec(),
-            ],
-        )?,
-        peer(
-            options,
-            "SQLite",
-            folder,
-            [tables(Table::create_in_sqlite), indexes, texts],
-        )?,
-    ])
+    let duckdb = [
+        tables(Table::create_without_key),
+        Vec::new(),
+        queries.to_vec(),
+    ];
+    let sqlite = [tables(Table::create_in_sqlite), indexes, texts];
+    let mut engines = Vec::new();
+    for (name, statements) in [("DuckDB", duckdb), ("SQLite", sqlite)] {
+        // The other peer is measured all the same.
+        match peer(options, name, folder, statements) {
+            Ok(engine) => engines.extend(engine),
+            Err(error) => failures.push(format!("{name}: {error}")),
+        }
+    }
+    engines
 }
 
-/// Runs the statements that create tables and indexes, and the queries.
+/// Runs the statements that create tables and indexes, and the queries; `None` if the peer is not there.
 fn peer(
     options: &Options,
     name: &'static str,
     folder: &Path,
     [tables, indexes, queries]: [Vec<String>; 3],
-) -> Result<Engine, Box<dyn Error>> {
+) -> Result<Option<Engine>, Box<dyn Error>> {
+    let count = queries.len();
     let mut lines = String::new();
     for (kind, statements) in [("table", tables), ("index", indexes), ("query", queries)] {
         for statement in statements {
@@ -62,7 +61,11 @@ fn peer(
     ];
     let output = python::run(include_str!("peers.py"), &arguments, name)?;
     let outcomes = parsed(&output)?;
-    Ok(Engine { name, outcomes })
+    match outcomes.len() {
+        0 => Ok(None),
+        found if found == count => Ok(Some(Engine { name, outcomes })),
+        found => Err(format!("the program has run {found} of {count} queries").into()),
+    }
 }
 
 /// Reads the lines of all queries: first `query`, then `time`, `row`, `failed` or `slow`, each with its values after tabs.

@@ -22,31 +22,34 @@ pub(crate) enum Outcome {
     Slow,
 }
 
-/// Prints medians in milliseconds. All engines that ended in time must have found the same as the reference: DuckDB, or
-/// our typed tables without peers.
+/// Prints medians in milliseconds. All engines that answered a query must have found the same rows as the first of them.
 ///
 /// # Errors
-/// A query failed, or two engines found different rows.
-pub(crate) fn print(options: &Options, engines: &[Engine]) -> Result<(), Box<dyn Error>> {
-    println!("\nMedians of {} rounds in ms\n", options.tpch_rounds);
+/// Includes the failures of peers. A query failed, or two engines found different rows.
+pub(crate) fn print(
+    options: &Options,
+    engines: &[Engine],
+    failures: Vec<String>,
+) -> Result<(), Box<dyn Error>> {
+    println!("\nMedians of {} rounds in ms", options.tpch_rounds);
+    println!("† a round takes more than five seconds and is the only one\n");
     let names: String = engines
         .iter()
         .map(|one| format!(" {} |", one.name))
         .collect();
     println!("| query | rows |{names}");
     println!("|---|---:|{}", "---:|".repeat(engines.len()));
-    let reference = engines.iter().find(|engine| engine.name == "DuckDB");
-    let Some(reference) = reference.or(engines.first()) else {
-        return Ok(());
-    };
-    let mut problems = Vec::new();
+    let mut problems = failures;
     let mut totals = vec![0.0; engines.len()];
-    for (at, expected) in reference.outcomes.iter().enumerate() {
+    let queries = engines.first().map_or(0, |engine| engine.outcomes.len());
+    for at in 0..queries {
         let query = at + 1;
-        let expected = match expected {
-            Outcome::Found { rows, .. } => Some(rows),
-            _ => None,
-        };
+        let expected = engines
+            .iter()
+            .find_map(|engine| match &engine.outcomes[at] {
+                Outcome::Found { rows, .. } => Some(rows),
+                _ => None,
+            });
         let rows = expected.map_or(String::new(), |rows| rows.len().to_string());
         let mut line = format!("| {query} | {rows} |");
         for (engine, total) in engines.iter().zip(&mut totals) {
@@ -55,7 +58,9 @@ pub(crate) fn print(options: &Options, engines: &[Engine]) -> Result<(), Box<dyn
                 Outcome::Found { times, rows } => {
                     let time = median(times);
                     *total += time;
-                    line.push_str(&format!(" {time:.1} |"));
+                    let is_slow = times.len() < options.tpch_rounds;
+                    let mark = if is_slow { " †" } else { "" };
+                    line.push_str(&format!(" {time:.1}{mark} |"));
                     if let Some(found) = expected.and_then(|expected| difference(rows, expected)) {
                         problems.push(format!("query {query}, {name}: {found}"));
                     }

@@ -5,6 +5,7 @@
 //! data      the rows
 //! files     the rows as Arrow batches, and as files from which the peers load them
 //! queries   the queries, by name
+//! expected  their results, computed from the rows
 //! sql       their texts in the dialects of SQL
 //! promql    their texts in PromQL
 //! report    the table
@@ -13,6 +14,7 @@
 //! ```
 
 pub(crate) mod data;
+pub(crate) mod expected;
 pub(crate) mod files;
 pub(crate) mod ours;
 pub(crate) mod peers;
@@ -22,13 +24,16 @@ pub(crate) mod report;
 mod sql;
 
 use crate::options::Options;
+use expected::Expected;
 use std::error::Error;
 
 /// Runs the queries and prints the table.
 pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let queries = queries::all(options);
     let values = data::all(options)?;
+    let expected = queries.iter().map(|query| Expected::new(query, &values));
+    let expected: Vec<_> = expected.collect();
     let peers = peers::run(options, &values, None, &queries)?;
     let own = ours::run(&values, &queries)?;
-    report::print(options, &own, &peers)
+    report::print(options, (&queries, &expected), &own, &peers)
 }

@@ -1,22 +1,23 @@
 //! Tidalite: loading the rows, and the queries.
 
-use crate::cells::{answer, median};
+use crate::cells::answer;
 use crate::tsbs::data::{self, COLUMNS};
+use crate::tsbs::expected::Summary;
 use crate::tsbs::files::Values;
 use crate::tsbs::queries::Query;
-use crate::tsbs::report::Timed;
+use crate::tsbs::report::{Own, Timed};
 use crate::tsbs::sql::OURS;
 use std::error::Error;
 use std::time::Instant;
 use tempfile::TempDir;
 use tidalite::{ColumnType, Database, Schema, Steps, Unit};
 use tidalite_sql::Connection;
-use tidalite_sql::arrow::array::{Array, AsArray};
+use tidalite_sql::arrow::array::{Array, AsArray, RecordBatch};
 use tidalite_sql::arrow::compute::cast;
 use tidalite_sql::arrow::datatypes::{DataType, Float64Type};
 
 /// Loads the rows and runs all queries, each of them once beforehand.
-pub(crate) fn run(values: &Values, queries: &[Query]) -> Result<Vec<Timed>, Box<dyn Error>> {
+pub(crate) fn run(values: &Values, queries: &[Query]) -> Result<Vec<Own>, Box<dyn Error>> {
     let scratch = TempDir::new()?;
     let path = scratch.path().join("cpu.tdl");
     let database = Database::open(&path)?;
@@ -30,33 +31,32 @@ pub(crate) fn run(values: &Values, queries: &[Query]) -> Result<Vec<Timed>, Box<
         std::fs::metadata(&path)?.len() as f64 / (rows * COLUMNS.len()) as f64
     );
     let mut connection = Connection::new(&database)?;
-    let (mut timed, mut kept) = (Vec::new(), Vec::new());
+    let mut own = Vec::new();
     for query in queries {
-        let texts = query.places.iter();
-        let texts: Vec<_> = texts.map(|place| OURS.text(query.kind, place)).collect();
-        answer(&mut connection, &texts[0])?;
-        let mut times = Vec::new();
-        let mut found = Vec::new();
-        for text in &texts {
-            let began = Instant::now();
-            let batches = answer(&mut connection, text)?;
-            times.push(began.elapsed().as_secs_f64() * 1e3);
-            found.push(summary(&batches)?);
+        answer(&mut connection, &OURS.text(query.kind, &query.beforehand()))?;
+        let mut planned = Timed::new(query.name);
+        for place in &query.places {
+            let (time, found) = timed(&mut connection, &OURS.text(query.kind, place))?;
+            planned.push(time, found);
         }
-        timed.push(Timed::new(query, times, found));
-        let mut again = Vec::new();
-        for _ in &texts {
-            let began = Instant::now();
-            answer(&mut connection, &texts[0])?;
-            again.push(began.elapsed().as_secs_f64() * 1e3);
+        // The plan of this text is kept since the run beforehand.
+        let text = OURS.text(query.kind, &query.beforehand());
+        let mut kept = Timed::new(query.name);
+        for _ in &query.places {
+            let (time, found) = timed(&mut connection, &text)?;
+            kept.push(time, found);
         }
-        kept.push(format!("{} {:.3}", query.name, median(&again)));
+        own.push(Own { planned, kept });
     }
-    println!(
-        "ours, one statement again and again, in ms: {}",
-        kept.join(", ")
-    );
-    Ok(timed)
+    Ok(own)
+}
+
+/// The milliseconds of a query, and its result.
+fn timed(connection: &mut Connection, text: &str) -> Result<(f64, Summary), Box<dyn Error>> {
+    let began = Instant::now();
+    let batches = answer(connection, text)?;
+    let elapsed = began.elapsed().as_secs_f64() * 1e3;
+    Ok((elapsed, summary(&batches)?))
 }
 
 /// Inserts rows one by one, in one transaction.
@@ -78,10 +78,7 @@ pub(crate) fn load(values: &[Vec<[i64; 10]>], database: &Database) -> tidalite::
     Ok(())
 }
 
-/// Number of rows, and the sum of all numbers in them.
-type Summary = (usize, f64);
-
-fn summary(batches: &[tidalite_sql::arrow::array::RecordBatch]) -> Result<Summary, Box<dyn Error>> {
+fn summary(batches: &[RecordBatch]) -> Result<Summary, Box<dyn Error>> {
     let (mut rows, mut sum) = (0, 0.0);
     for batch in batches {
         rows += batch.num_rows();

@@ -8,7 +8,7 @@
 //! be at most five minutes old. The last rows ordered by time (`newest`) cannot be said.
 
 use crate::tsbs::data::{BEGIN, COLUMNS, STEP};
-use crate::tsbs::queries::{Bin, Kind, Place};
+use crate::tsbs::queries::{Kind, Place};
 
 /// The request of a query; none if PromQL cannot say it.
 pub(crate) fn text(kind: Kind, place: &Place) -> Option<String> {
@@ -18,10 +18,7 @@ pub(crate) fn text(kind: Kind, place: &Place) -> Option<String> {
     Some(match kind {
         Kind::Empty => format!("instant {last} 1"),
         Kind::Maxima { metrics, bin } => {
-            let width = match bin {
-                Bin::Minute => 60,
-                Bin::Hour => 3600,
-            };
+            let width = bin.seconds();
             let values = selector(metrics, place);
             bins(
                 from,
@@ -71,6 +68,7 @@ fn selector(metrics: usize, place: &Place) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tsbs::queries::Bin;
 
     #[test]
     fn windows_end_one_second_before_their_bins() {
@@ -79,6 +77,7 @@ mod tests {
             from: BEGIN,
             to: BEGIN + 3600,
             end: BEGIN + 7200,
+            round: 1,
         };
         let kind = Kind::Maxima {
             metrics: 2,

@@ -56,6 +56,28 @@ pub(crate) struct Place {
     pub(crate) to: i64,
     /// The end of the rows of all hosts, excluded.
     pub(crate) end: i64,
+    /// The number of the round, from 1 on; 0 for the run beforehand.
+    pub(crate) round: usize,
+}
+
+impl Bin {
+    /// The width in seconds.
+    pub(crate) fn seconds(self) -> i64 {
+        match self {
+            Self::Minute => 60,
+            Self::Hour => 3600,
+        }
+    }
+}
+
+impl Query {
+    /// The place of the run before the first round: that of the first round.
+    pub(crate) fn beforehand(&self) -> Place {
+        Place {
+            round: 0,
+            ..self.places[0].clone()
+        }
+    }
 }
 
 /// All queries.
@@ -148,8 +170,8 @@ pub(crate) fn all(options: &Options) -> Vec<Query> {
     let mut rng = Rng::new(0x5eed);
     let mut queries = Vec::new();
     for (name, about, kind, hosts, hours) in kinds {
-        let places = (0..options.rounds)
-            .map(|_| place(&mut rng, options, hosts, hours))
+        let places = (1..=options.rounds)
+            .map(|round| place(&mut rng, options, (hosts, hours), round))
             .collect();
         queries.push(Query {
             name,
@@ -167,12 +189,12 @@ pub(crate) fn check(options: &Options) -> Query {
         name: "check",
         about: "rows and a sum",
         kind: Kind::Check,
-        places: vec![place(&mut Rng::new(1), options, 0, 12)],
+        places: vec![place(&mut Rng::new(1), options, (0, 12), 1)],
     }
 }
 
 /// A random interval of whole hours, and random hosts; all of them if `hosts` is 0.
-fn place(rng: &mut Rng, options: &Options, hosts: usize, hours: i64) -> Place {
+fn place(rng: &mut Rng, options: &Options, (hosts, hours): (usize, i64), round: usize) -> Place {
     let hours = hours.min(options.hours as i64 - 1);
     let first = rng.below((options.hours as i64 - hours) as u64) as i64;
     let mut names: Vec<String> = Vec::new();
@@ -187,5 +209,6 @@ fn place(rng: &mut Rng, options: &Options, hosts: usize, hours: i64) -> Place {
         from: BEGIN + first * 3600,
         to: BEGIN + (first + hours) * 3600,
         end: BEGIN + options.hours as i64 * 3600,
+        round,
     }
 }

@@ -1,18 +1,26 @@
 //! The table of medians, and the comparison of the results.
 
-use crate::cells::median;
+use crate::cells::{median, two_digits};
 use crate::options::Options;
+use crate::tsbs::expected::{Expected, Summary};
 use crate::tsbs::queries::Query;
 use std::error::Error;
 
 /// The times of a query, and its results.
 pub(crate) struct Timed {
+    /// The name of the query.
     pub(crate) name: String,
-    about: String,
     /// Milliseconds of each round.
     times: Vec<f64>,
-    /// Number of rows and sum of all numbers of each round.
-    found: Vec<(usize, f64)>,
+    pub(crate) found: Vec<Summary>,
+}
+
+/// Our measurement of a query.
+pub(crate) struct Own {
+    /// Every round is planned anew.
+    pub(crate) planned: Timed,
+    /// Every round is the first one again, with its plan kept.
+    pub(crate) kept: Timed,
 }
 
 /// The measurements of a peer.
@@ -34,17 +42,16 @@ pub(crate) struct Peers {
 }
 
 impl Timed {
-    pub(crate) fn new(query: &Query, times: Vec<f64>, found: Vec<(usize, f64)>) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
-            name: query.name.to_owned(),
-            about: query.about.to_owned(),
-            times,
-            found,
+            name: name.to_owned(),
+            times: Vec::new(),
+            found: Vec::new(),
         }
     }
 
     /// Adds a round.
-    pub(crate) fn push(&mut self, time: f64, found: (usize, f64)) {
+    pub(crate) fn push(&mut self, time: f64, found: Summary) {
         self.times.push(time);
         self.found.push(found);
     }
@@ -53,62 +60,80 @@ impl Timed {
         median(&self.times)
     }
 
-    /// Whether a peer found the same in all rounds that it ran.
-    pub(crate) fn agrees(&self, other: &Self) -> bool {
-        let close =
-            |one: f64, other: f64| (one - other).abs() <= 1e-9 * (one.abs() + other.abs() + 1.0);
-        let mut rounds = self.found.iter().zip(&other.found);
-        !other.found.is_empty()
-            && rounds.all(|(own, other)| own.0 == other.0 && close(own.1, other.1))
+    /// The median, marked if the query was slow or its results are wrong.
+    fn shown(&self, options: &Options, is_right: bool) -> String {
+        let mut shown = format!("{:.3}", self.median());
+        if self.times.len() < options.rounds {
+            shown.push_str(" †");
+        }
+        if !is_right {
+            shown.push_str(" ≠");
+        }
+        shown
     }
 }
 
 /// Prints medians in milliseconds, and the ratio of the best peer's to ours.
 ///
 /// # Errors
-/// A peer failed or found something else.
-pub(crate) fn print(options: &Options, own: &[Timed], peers: &Peers) -> Result<(), Box<dyn Error>> {
+/// A peer failed, or an engine found a wrong result.
+pub(crate) fn print(
+    options: &Options,
+    (queries, expected): (&[Query], &[Expected]),
+    own: &[Own],
+    peers: &Peers,
+) -> Result<(), Box<dyn Error>> {
     let (hosts, hours, rounds) = (options.hosts, options.hours, options.rounds);
     println!(
-        "\n{hosts} hosts, {hours} hours, ten integers every 10 s; medians of {rounds} rounds in ms\n"
+        "\n{hosts} hosts, {hours} hours, ten integers every 10 s; medians of {rounds} rounds in ms"
+    );
+    println!(
+        "† a round takes more than a second and is the only one; ≠ a wrong result, and not a best peer\n"
     );
     let measured = &peers.measured;
-    let names: Vec<&str> = measured.iter().map(|peer| peer.name.as_str()).collect();
-    let peers_head: String = names.iter().map(|name| format!(" {name} |")).collect();
-    println!("| query | description | ours |{peers_head} best peer / ours |");
-    println!("|---|---|---|{}---|", "---|".repeat(names.len()));
-    let mut differences = peers.failures.clone();
-    for query in own {
+    let names: String = measured
+        .iter()
+        .map(|peer| format!(" {} |", peer.name))
+        .collect();
+    println!("| query | description | ours | ours, plan kept |{names} best peer / ours |");
+    println!("|---|---|---:|---:|{}---:|", "---:|".repeat(measured.len()));
+    let mut problems = peers.failures.clone();
+    for ((query, expected), own) in queries.iter().zip(expected).zip(own) {
+        let (name, planned, kept) = (query.name, &own.planned, &own.kept);
+        let is_right = [
+            expected.agrees(&planned.found),
+            kept.found.iter().all(|first| expected.agrees(&[*first])),
+        ];
+        if is_right != [true; 2] {
+            problems.push(format!("{name}: ours found a wrong result"));
+        }
+        let planned_shown = planned.shown(options, is_right[0]);
+        let kept_shown = kept.shown(options, is_right[1]);
         let mut line = format!(
-            "| {} | {} | {:.3} |",
-            query.name,
-            query.about,
-            query.median()
+            "| {name} | {} | {planned_shown} | {kept_shown} |",
+            query.about
         );
         let mut best = f64::INFINITY;
         for peer in measured {
-            let Some(other) = peer.timed.iter().find(|other| other.name == query.name) else {
+            let Some(timed) = peer.timed.iter().find(|timed| timed.name == name) else {
                 line.push_str(" |");
                 continue;
             };
-            best = best.min(other.median());
-            line.push_str(&format!(" {:.3} |", other.median()));
-            if !query.agrees(other) {
-                differences.push(format!(
-                    "{}: {} found something else",
-                    query.name, peer.name
-                ));
+            let is_right = expected.agrees(&timed.found);
+            line.push_str(&format!(" {} |", timed.shown(options, is_right)));
+            match is_right {
+                true => best = best.min(timed.median()),
+                false => problems.push(format!("{name}: {} found a wrong result", peer.name)),
             }
         }
-        let ratio = if best.is_finite() {
-            format!("{:.1}", best / query.median())
-        } else {
-            String::new()
+        let ratio = match best.is_finite() {
+            true => two_digits(best / planned.median()),
+            false => String::new(),
         };
         println!("{line} {ratio} |");
     }
-    match differences.is_empty() {
+    match problems.is_empty() {
         true => Ok(()),
-        false => Err(differences.join("\n").into()),
+        false => Err(problems.join("\n").into()),
     }
 }

@@ -20,13 +20,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let plan = Plan::new(options.rows);
     println!("\nA typed table, {} rows\n", options.rows);
     let own = ours::run(&plan)?;
+    let mut problems = Vec::new();
     let peer = match options.peers {
-        true => sqlite::run(&plan)?,
+        // Our figures are printed all the same.
+        true => sqlite::run(&plan).unwrap_or_else(|error| {
+            problems.push(format!("SQLite: {error}"));
+            Vec::new()
+        }),
         false => Vec::new(),
     };
     println!("| measurement | unit | ours | SQLite |\n|---|---|---:|---:|");
     for figure in own {
         let other = peer.iter().find(|(name, _)| name == figure.name);
+        if other.is_none() && !peer.is_empty() {
+            problems.push(format!("SQLite: no figure for {:?}", figure.name));
+        }
         let other = other.map_or(String::new(), |(_, value)| shown(*value));
         println!(
             "| {} | {} | {} | {other} |",
@@ -35,7 +43,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
             shown(figure.value)
         );
     }
-    Ok(())
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(problems.join("\n").into()),
+    }
 }
 
 /// A figure with about three digits.

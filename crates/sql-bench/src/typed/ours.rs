@@ -16,6 +16,7 @@ use tidalite_sql::{Connection, ScalarValue};
 const BATCH_ROWS: u64 = 8192;
 
 const INSERT: &str = "INSERT INTO turbines VALUES ($1, $2, $3, $4)";
+const EMPTY: &str = "SELECT $1";
 const SELECT: &str = "SELECT * FROM turbines WHERE id = $1";
 const UPDATE: &str = "UPDATE turbines SET rated = $1 WHERE id = $2";
 
@@ -118,20 +119,24 @@ fn insert(
         ]
     };
     let end = plan.rows + plan.inserts;
+    let rows: Vec<_> = (plan.rows..end).map(values).collect();
     let began = Instant::now();
     sql.execute("BEGIN")?;
-    for id in plan.rows..end {
-        sql.query_with(INSERT, &values(id))?;
+    for row in &rows {
+        sql.query_with(INSERT, row)?;
     }
     sql.execute("COMMIT")?;
     figures.push(rate(plan::INSERT, "rows/s", plan.inserts, began.elapsed()));
+    let rows: Vec<_> = (end..end + plan.singles).map(values).collect();
     let began = Instant::now();
-    for id in end..end + plan.singles {
-        sql.query_with(INSERT, &values(id))?;
+    for row in &rows {
+        sql.query_with(INSERT, row)?;
     }
     let time = began.elapsed();
     figures.push(rate(plan::DURABLE_INSERT, "rows/s", plan.singles, time));
-    Ok(())
+    let all = 0..end + plan.singles;
+    let expected = (all.clone().count(), all.map(rated).sum());
+    expect(sql.query("SELECT rated FROM turbines")?, expected)
 }
 
 fn select(
@@ -140,6 +145,16 @@ fn select(
     sql: &mut Connection,
     figures: &mut Vec<Figure>,
 ) -> Result<(), Box<dyn Error>> {
+    let mut empty = |id: u64| {
+        expect(
+            sql.query_with(EMPTY, &[ScalarValue::from(id as i64)])?,
+            (1, 0.0),
+        )
+    };
+    empty(0)?;
+    let began = Instant::now();
+    (0..plan.selects).try_for_each(empty)?;
+    figures.push(micros(plan::EMPTY, plan.selects, began.elapsed()));
     let one = threads(plan, database, 1)?;
     let two = threads(plan, database, 2)?;
     figures.push(micros(plan::SELECT, plan.selects, one));
@@ -173,25 +188,16 @@ fn select(
 /// The time in which each of some threads looks rows up, on a connection of its own.
 fn threads(plan: &Plan, database: &Database, count: u64) -> Result<Duration, Box<dyn Error>> {
     let barrier = Barrier::new(count as usize);
-    let work = |thread: u64| {
-        let mut sql = Connection::new(database).map_err(|error| error.to_string())?;
-        let mut look_up = |number: u64| {
-            let id = plan.scattered(number);
-            let found = sql.query_with(SELECT, &[ScalarValue::from(id as i64)]);
-            let found = found.map_err(|error| error.to_string())?;
-            expect(found, (1, rated(id))).map_err(|error| error.to_string())
-        };
-        // The statement is planned once.
-        let planned = look_up(0);
-        barrier.wait();
-        let began = Instant::now();
-        let mut numbers = thread * plan.selects..(thread + 1) * plan.selects;
-        let done = planned.and_then(|()| numbers.try_for_each(&mut look_up));
-        done.map(|()| began.elapsed())
-    };
     let times: Result<Vec<Duration>, String> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..count)
-            .map(|thread| scope.spawn(move || work(thread)))
+            .map(|thread| {
+                let barrier = &barrier;
+                // The error of a thread must be `Send`.
+                let work = move || {
+                    look_ups(plan, database, thread, barrier).map_err(|error| error.to_string())
+                };
+                scope.spawn(work)
+            })
             .collect();
         let joined = running.into_iter().map(|thread| match thread.join() {
             Ok(time) => time,
@@ -200,6 +206,38 @@ fn threads(plan: &Plan, database: &Database, count: u64) -> Result<Duration, Box
         joined.collect()
     });
     Ok(times?.into_iter().max().unwrap_or_default())
+}
+
+/// The time in which one thread looks rows up, from the moment when all threads are ready.
+fn look_ups(
+    plan: &Plan,
+    database: &Database,
+    thread: u64,
+    barrier: &Barrier,
+) -> Result<Duration, Box<dyn Error>> {
+    let connected = connected(plan, database);
+    // After an error, too: the other threads wait for this one.
+    barrier.wait();
+    let mut sql = connected?;
+    let began = Instant::now();
+    for number in thread * plan.selects..(thread + 1) * plan.selects {
+        look_up(plan, &mut sql, number)?;
+    }
+    Ok(began.elapsed())
+}
+
+/// A connection that has planned the statement.
+fn connected(plan: &Plan, database: &Database) -> Result<Connection, Box<dyn Error>> {
+    let mut sql = Connection::new(database)?;
+    look_up(plan, &mut sql, 0)?;
+    Ok(sql)
+}
+
+/// Looks one row up by its key.
+fn look_up(plan: &Plan, sql: &mut Connection, number: u64) -> Result<(), Box<dyn Error>> {
+    let id = plan.scattered(number);
+    let found = sql.query_with(SELECT, &[ScalarValue::from(id as i64)])?;
+    expect(found, (1, rated(id)))
 }
 
 /// Reads a result, and compares its number of rows and the sum of the column `rated`.
@@ -213,7 +251,6 @@ fn expect(found: tidalite_sql::Rows, expected: (usize, f64)) -> Result<(), Box<d
             sum += (0..column.len()).map(|row| column.value(row)).sum::<f64>();
         }
     }
-    // The values are multiples of a quarter, so their sums are exact.
     match (rows, sum) == expected {
         true => Ok(()),
         false => Err(format!("{rows} rows with sum {sum} instead of {expected:?}").into()),

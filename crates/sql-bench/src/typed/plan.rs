@@ -3,11 +3,18 @@
 /// Number of rows of a site.
 const SITE_ROWS: u64 = 100;
 
+/// Statement `n` is about the id `n` times this, modulo the number of rows.
+const SCATTER: u64 = 0x9E37_79B1;
+
+/// Number of different rated powers. They are multiples of a quarter, so their sums are exact.
+const RATINGS: u64 = 97;
+
 /// The measurements by name; the program in Python prints the same names.
 pub(crate) const ARROW: &str = "load of Arrow batches (SQLite: executemany)";
 pub(crate) const INDEX: &str = "CREATE INDEX on site";
 pub(crate) const INSERT: &str = "INSERT with parameters, one transaction";
 pub(crate) const DURABLE_INSERT: &str = "INSERT with parameters, a durable transaction each";
+pub(crate) const EMPTY: &str = "SELECT of a parameter, which reads nothing";
 pub(crate) const SELECT: &str = "SELECT by key, parameter";
 pub(crate) const SELECT_ONE: &str = "SELECT by key, parameter, one thread";
 pub(crate) const SELECT_TWO: &str = "SELECT by key, parameter, two threads";
@@ -39,6 +46,21 @@ impl Plan {
         }
     }
 
+    /// The arguments of the program in Python.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let numbers = [
+            ("rows", self.rows),
+            ("inserts", self.inserts),
+            ("singles", self.singles),
+            ("selects", self.selects),
+            ("sites", self.sites()),
+            ("scatter", SCATTER),
+            ("ratings", RATINGS),
+        ];
+        let argument = |(name, number)| format!("{name}={number}");
+        numbers.into_iter().map(argument).collect()
+    }
+
     /// Number of sites.
     pub(crate) fn sites(&self) -> u64 {
         (self.rows / SITE_ROWS).max(1)
@@ -51,13 +73,13 @@ impl Plan {
 
     /// The id for a statement: scattered over the loaded rows.
     pub(crate) fn scattered(&self, number: u64) -> u64 {
-        number.wrapping_mul(0x9E37_79B1) % self.rows
+        number.wrapping_mul(SCATTER) % self.rows
     }
 }
 
 /// The rated power of a row.
 pub(crate) fn rated(id: u64) -> f64 {
-    (id % 97) as f64 / 4.0
+    (id % RATINGS) as f64 / 4.0
 }
 
 /// The name of a row.

@@ -3,15 +3,16 @@
 use crate::python;
 use crate::typed::plan::Plan;
 use std::error::Error;
+use std::ffi::OsStr;
 use tempfile::TempDir;
 
-/// Runs all measurements; returns them by name.
+/// Runs all measurements; returns them by name, or none if SQLite is not there.
 pub(crate) fn run(plan: &Plan) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
     let scratch = TempDir::new()?;
     let path = scratch.path().join("typed.sqlite");
-    let numbers = [plan.rows, plan.inserts, plan.singles, plan.selects].map(|n| n.to_string());
+    let numbers = plan.arguments();
     let mut arguments = vec![path.as_os_str()];
-    arguments.extend(numbers.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
+    arguments.extend(numbers.iter().map(AsRef::<OsStr>::as_ref));
     let output = python::run(include_str!("sqlite.py"), &arguments, "SQLite")?;
     let figure = |line: &str| {
         let (name, value) = line.split_once('\t').unwrap_or_default();

@@ -124,7 +124,8 @@ def questdb(rows, folder, stack):
     root = os.path.join(folder, "questdb")
     os.mkdir(root)
     server = stack.enter_context(Server(
-        [java, "-XX:+UseParallelGC", "-p", jar, "-m", "io.questdb/io.questdb.ServerMain", "-d", root], folder, port,
+        [java, "-XX:+UseParallelGC", f"-Djava.io.tmpdir={folder}", "-p", jar, "-m", "io.questdb/io.questdb.ServerMain",
+         "-d", root], folder, port,
         {"QDB_HTTP_BIND_TO": f"127.0.0.1:{port}", "QDB_HTTP_MIN_ENABLED": "false", "QDB_PG_ENABLED": "false",
          "QDB_LINE_TCP_ENABLED": "false", "QDB_TELEMETRY_ENABLED": "false"}))
 
