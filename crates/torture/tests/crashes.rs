@@ -4,7 +4,7 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidalite_torture::crash::{Plan, Tally, examine, watch};
+use tidalite_torture::crash::{Plan, Tally, describe, examine, watch};
 use tidalite_torture::seeded;
 
 /// Minimum number of crash states that this test examines.
@@ -47,6 +47,20 @@ fn a_power_cut_anywhere_leaves_a_promised_state() {
         read_only > states / 10,
         "and some states are checked before a writer opens them"
     );
+}
+
+/// A seed gives the same run twice, also on another thread, which uses other reader slots.
+#[test]
+fn a_seed_reproduces_its_run() {
+    for seed in 0..8 {
+        let run = move || describe(seed, &Plan::of_seed(seed, PAGE_BYTES)).unwrap();
+        let first = std::thread::spawn(run).join().unwrap();
+        let second = run();
+        let lines = first.lines().zip(second.lines());
+        let differs = lines.into_iter().find(|(first, second)| first != second);
+        assert_eq!(differs, None, "seed {seed}");
+        assert_eq!(first.len(), second.len(), "seed {seed}");
+    }
 }
 
 /// A power cut while helper threads encode must leave a promised state. To run more: `crash --flush-threads 2`.
