@@ -175,3 +175,91 @@ impl History {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Relation;
+    use crate::workload::Shape;
+    use crate::workload::script::{Script, small_steps};
+    use tidalite::Durability;
+    use tidalite::relation::{Cell, ColumnType};
+    use tidalite::storage::MemoryStorage;
+
+    /// A database with relations, and its content.
+    fn related() -> (Database, Model) {
+        let storage = Arc::new(MemoryStorage::new());
+        let db = small_steps().open_storage(storage).unwrap();
+        let shape = Shape {
+            appenders_one_in: 0,
+            hashes_one_in: 0,
+            buffered_one_in: 0,
+            messages_one_in: 0,
+            relations_one_in: 1,
+            ..Shape::default()
+        };
+        let (script, mut model) = (Script { seed: 1, shape }, Model::default());
+        for number in 1..=10 {
+            let none = || ();
+            model = script
+                .step(&db, number, &model, Durability::None, none)
+                .unwrap();
+        }
+        (db, model)
+    }
+
+    /// Compares a database with a model, one of whose relations is changed.
+    fn identified(
+        db: &Database,
+        model: &Model,
+        change: impl FnOnce(&mut Relation),
+    ) -> Result<u64, String> {
+        let (mut history, mut model) = (History::new(), model.clone());
+        let mut relations = model.relations.values_mut();
+        change(Arc::make_mut(relations.next().unwrap()));
+        history.add(0, Arc::new(model), Made::default());
+        history.identify(db, |_| true)
+    }
+
+    #[test]
+    fn one_wrong_cell_of_a_relation_is_reported() {
+        tidalite_testkit::watch();
+        let (db, model) = related();
+        assert_eq!(identified(&db, &model, |_| ()), Ok(1));
+        let rows = model.relations.values().next().unwrap().rows.len();
+        assert!(rows > 20, "{rows} rows");
+        for at in [0, rows / 2, rows - 1] {
+            for column in 0..2 {
+                let change = |relation: &mut Relation| {
+                    let row = relation.rows.values_mut().nth(at).unwrap();
+                    row[column] = Cell::from("another");
+                };
+                let problem = identified(&db, &model, change).unwrap_err();
+                assert!(problem.contains("Text(\"another\")"), "{problem}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_schema_of_a_relation_is_reported() {
+        tidalite_testkit::watch();
+        let (db, model) = related();
+        let changes: [fn(&mut Relation); 8] = [
+            |relation| relation.schema.columns[0].kind = ColumnType::I32,
+            |relation| relation.schema.columns[1].not_null = true,
+            |relation| relation.schema.columns[1].default = Some(Cell::from("x")),
+            |relation| relation.schema.columns[0].name.push('x'),
+            |relation| relation.schema.primary_key.clear(),
+            |relation| relation.schema.indexes[0].unique = false,
+            |relation| relation.schema.indexes[0].columns[0].push('x'),
+            |relation| relation.next += 1,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let problem = identified(&db, &model, change).unwrap_err();
+            assert!(
+                problem.contains("relation r0"),
+                "change {number}: {problem}"
+            );
+        }
+    }
+}

@@ -23,6 +23,7 @@
 //! record    records a run
 //! messages  the promises of topics, queues, buckets and containers after a crash
 //! queries   queries whose answers are compared with the model
+//! relations the same for relations
 //! damaged   one damaged sector after an acknowledged commit
 //! judge     opens the image of each crash, and continues from some
 //! ```
@@ -37,6 +38,7 @@ mod plan;
 mod process;
 mod queries;
 mod record;
+mod relations;
 mod tally;
 mod trace;
 mod world;
