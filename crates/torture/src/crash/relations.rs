@@ -66,7 +66,7 @@ fn by_indexes(relation: &Relation<'_>, known: &Known, rng: &mut Rng) -> Result<O
     }
     for index in known.schema.indexes() {
         let cell = |row: &Vec<Cell>| first_cell(known, index, row).clone();
-        let wanted = cell(*rng.pick(&rows));
+        let wanted = cell(rows[rng.index(rows.len())]);
         let range = KeyBounds::prefix([wanted.clone()]);
         let own = rows.iter().filter(|row| cell(row) == wanted);
         let mut own: Vec<String> = own.map(|row| format!("{row:?}")).collect();
