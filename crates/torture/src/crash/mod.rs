@@ -48,11 +48,12 @@ use judge::Judge;
 use open::{Judged, open, options};
 pub use plan::Plan;
 use record::{Run, Start};
+use std::cell::Cell;
 use std::sync::Arc;
 pub use tally::Tally;
 use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::{Rng, mix};
-use tidalite_testkit::{Promise, SimDisk};
+use tidalite_testkit::{Op, Promise, SimDisk};
 use trace::lines;
 
 fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
@@ -85,12 +86,18 @@ fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
 /// Returns the failure, as a sentence.
 pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
     let run = start(seed, plan, false)?;
+    let operations = run.taped.recording.ops.iter();
+    let operations = operations.filter(|op| !matches!(op, Op::Mark(_))).count() as u64;
+    let states = plan.states_of(operations, run.taped.areas.len() as u64);
     let judge = Judge {
         plan,
         tally,
         history: &run.history,
         depth: 1,
         has_lost: false,
+        states,
+        nest_one_in: plan.nest_one_in(states),
+        nested: &Cell::new(0),
     };
     judge.run(&run, &Promise::default(), &mut Rng::new(mix(seed ^ 0xc4a5)))
 }
