@@ -8,6 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite_disk::storage::{Growth, Observer, Places};
 use tidalite_pager::{LockMemory, Storage};
 
+/// Offsets of two words in the lock area, as in `crates/disk/src/lock/layout.rs`: the time at which the writer took the
+/// writer lock, and the number of reader slots ever used.
+const WRITER_SINCE_AT: usize = 192 + 3 * 8;
+const SLOTS_USED_AT: usize = 384 + 8;
+
 /// A callback to run before a sync.
 pub type Hook = Box<dyn FnMut() + Send>;
 
@@ -22,6 +27,15 @@ pub struct Tap {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sets words that the seed of a run does not determine to 0, in an image of the lock area. The writer's time is that of the
+/// system's clock, so a tick between two operations would add a note. The number of reader slots depends on the
+/// thread, which chooses its slots by its own number.
+fn clear_unseeded(area: &mut [u8]) {
+    for at in [WRITER_SINCE_AT, SLOTS_USED_AT] {
+        area[at..at + 8].fill(0);
+    }
 }
 
 impl Tap {
@@ -53,7 +67,8 @@ impl Tap {
         if self.disk.is_dead() {
             return;
         }
-        let image = self.memory.image();
+        let mut image = self.memory.image();
+        clear_unseeded(&mut image);
         let mut areas = lock(&self.areas);
         if areas.last() != Some(&image) {
             self.disk.mark(Note::Area(areas.len() as u64).encode());

@@ -73,13 +73,14 @@ fn crash(arguments: &Arguments) -> Result<(), String> {
             .collect()
     });
     println!(
-        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, {} times one in that, {} asked questions, {} used up their messages, {} checked before a writer opened them, {} with commits in the log, {} with leaves and {} with blocks of appenders, in {:.1} s",
+        "{} crash states of {} seeds (from {first}), {} of them inside or after a reopening, {} times one in that, {} asked questions, {} used up their messages, {} with rows of relations and an index, {} checked before a writer opened them, {} with commits in the log, {} with leaves and {} with blocks of appenders, in {:.1} s",
         tally.states.load(Ordering::Relaxed),
         next.load(Ordering::Relaxed) - first,
         tally.nested.load(Ordering::Relaxed),
         tally.deep.load(Ordering::Relaxed),
         tally.asked.load(Ordering::Relaxed),
         tally.used_up.load(Ordering::Relaxed),
+        tally.related.load(Ordering::Relaxed),
         tally.read_only.load(Ordering::Relaxed),
         tally.replayed.load(Ordering::Relaxed),
         tally.leaves.load(Ordering::Relaxed),

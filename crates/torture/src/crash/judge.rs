@@ -10,6 +10,9 @@ use super::queries;
 use super::record::{Run, Start};
 use super::tally::{Tally, count};
 use super::trace::{OPERATIONS_SHOWN, lines};
+use crate::model::{Model, Reading};
+use crate::workload::Shape;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite::storage::{LockMemory, Storage};
@@ -18,11 +21,15 @@ use tidalite_testkit::{Crash, Cut, Promise, SimDisk, explore};
 
 /// Maximum depth of nested crashes: in the first run, in the run after the reopening, in the run after that one ...
 const DEPTH_MAX: u32 = 3;
-/// After one in this many states inside a reopening, the run is continued.
-const DEEPER_ONE_IN: u64 = 60;
+/// From one in this many states inside or after a reopening, the run is continued.
+const DEEPER_ONE_IN: u64 = 200;
 /// In one of this many states, queries are run and their answers compared with the model.
 const QUESTIONS_ONE_IN: u64 = 10;
-/// In one of this many states, the messages are used up, to see that each is delivered and no orphan chunk stays.
+/// In one of this many states, hash tables, buffered tables and relations are asked for their content in every way.
+const ASKED_AGAIN_ONE_IN: u64 = 10;
+/// In one of this many states, the pinned versions are read and compared, too.
+const PINS_READ_ONE_IN: u64 = 4;
+/// In one of this many states with messages, they are used up, to see that each is delivered and no orphan chunk stays.
 const USED_UP_ONE_IN: u64 = 24;
 /// One in this many states is checked through a read-only handle, before a writer repairs anything.
 const READ_ONLY_ONE_IN: u64 = 4;
@@ -38,6 +45,18 @@ pub(super) struct Judge<'a> {
     pub(super) depth: u32,
     /// True if an earlier crash was a `Cut::Disk`, so that pages to which the lock area refers may be lost.
     pub(super) has_lost: bool,
+    /// About how many states the first run has.
+    pub(super) states: u64,
+    /// From one in this many states, the run is continued and crashed again; 0 for never.
+    pub(super) nest_one_in: u64,
+    /// Number of states inside or after a reopening that were judged so far, of the whole run.
+    pub(super) nested: &'a Cell<u64>,
+}
+
+/// Whether a model has a relation with rows and an index.
+fn has_related_rows(model: &Model) -> bool {
+    let mut relations = model.relations.values();
+    relations.any(|relation| !relation.rows.is_empty() && !relation.schema.indexes.is_empty())
 }
 
 impl Judge<'_> {
@@ -47,6 +66,7 @@ impl Judge<'_> {
             _ => (1, self.plan.kill_one_in),
         };
         let mut look = |crash: Crash<'_>, rng: &mut Rng| match crash.cut {
+            Cut::Power | Cut::Disk | Cut::Killed if !self.examines(rng) => Ok(()),
             Cut::Acknowledged if self.depth > 1 => Ok(()),
             Cut::Acknowledged => damaged(crash, self.plan, self.tally, self.history, rng),
             cut => self
@@ -54,6 +74,22 @@ impl Judge<'_> {
                 .map_err(|error| format!("{cut:?}: {error}")),
         };
         explore(&run.taped, first, (images, kill_one_in), rng, &mut look)
+    }
+
+    /// Whether the next state is examined: a part of the states of a long run, and a limited number inside or after
+    /// reopenings.
+    fn examines(&self, rng: &mut Rng) -> bool {
+        match self.depth {
+            1 => {
+                self.states <= self.plan.states_max || rng.below(self.states) < self.plan.states_max
+            }
+            _ => self.nests(),
+        }
+    }
+
+    /// Whether another state inside or after a reopening may be examined.
+    fn nests(&self) -> bool {
+        self.nested.get() < self.plan.nested_max
     }
 
     /// Checks the file through a read-only handle, before a writer repairs anything: there must be no damage and no
@@ -76,7 +112,7 @@ impl Judge<'_> {
     /// produces such a file.)
     fn crashed(&self, crash: Crash<'_>, rng: &mut Rng) -> Judged {
         let disk = Arc::new(SimDisk::from_image(crash.image.clone()));
-        if rng.clone().one_in(READ_ONLY_ONE_IN) {
+        if rng.one_in(READ_ONLY_ONE_IN) {
             self.checked_read_only(&disk, &crash)?;
         }
         let memory = LockMemory::from_image(&crash.area);
@@ -86,7 +122,9 @@ impl Judge<'_> {
             &memory,
             options(self.plan.page_size),
         )?;
-        self.tally.opened(&db, crash.cut, self.depth > 1);
+        let is_nested = self.depth > 1;
+        self.tally.opened(&db, crash.cut, is_nested);
+        self.nested.set(self.nested.get() + u64::from(is_nested));
         let dropped = db.recovery().dropped_unrecorded;
         if let Some(dropped) = dropped.filter(|_| crash.cut == Cut::Killed && !self.has_lost) {
             return Err(format!("{dropped} was dropped, although nothing was lost"));
@@ -96,26 +134,28 @@ impl Judge<'_> {
         count(&self.tally.blocks, made.blocks);
         let allowed = |number: u64| crash.promise.allows(number, crash.from);
         let (from, begun) = (crash.from, crash.promise.begun);
-        let found = self.history.identify(&db, allowed).map_err(|error| {
+        let reading = Reading {
+            asks_again: rng.one_in(ASKED_AGAIN_ONE_IN),
+            reads_pins: rng.one_in(PINS_READ_ONE_IN),
+        };
+        let found = self.history.identify_by(&db, reading, allowed);
+        let found = found.map_err(|error| {
             format!("{error}, promised was one of {from} to {begun} with a record")
         })?;
+        let model = &self.history.content(found).model;
+        count(&self.tally.related, has_related_rows(model));
         checked(&db).map_err(|error| format!("content {found}: {error}"))?;
         if rng.one_in(QUESTIONS_ONE_IN) {
-            queries::ask(&db, &self.history.content(found).model, rng)
-                .map_err(|error| format!("content {found}: {error}"))?;
+            queries::ask(&db, model, rng).map_err(|error| format!("content {found}: {error}"))?;
             count(&self.tally.asked, true);
         }
-        if rng.clone().one_in(USED_UP_ONE_IN) {
-            messages::used_up(&db, &self.history.content(found).model)
-                .map_err(|error| format!("content {found}: {error}"))?;
+        if model.messages.exist() && rng.one_in(USED_UP_ONE_IN) {
+            messages::used_up(&db, model).map_err(|error| format!("content {found}: {error}"))?;
             count(&self.tally.used_up, true);
         }
         drop(db);
-        let one_in = match self.depth {
-            1 => self.plan.nest_one_in,
-            _ => DEEPER_ONE_IN,
-        };
-        if self.depth < DEPTH_MAX && one_in > 0 && rng.one_in(one_in) {
+        let goes_on = self.depth < DEPTH_MAX && self.nests() && self.nest_one_in > 0;
+        if goes_on && rng.one_in(self.nest_one_in) {
             self.go_on(crash, rng)?;
         }
         Ok(())
@@ -128,13 +168,21 @@ impl Judge<'_> {
         let mut inner = Rng::new(rng.u64());
         let promise = crash.promise.after(crash.cut, crash.from);
         let has_lost = self.has_lost || crash.cut == Cut::Disk;
+        // Batches of many rows would make the states of short runs slow to compare.
+        let plan = Plan {
+            shape: Shape {
+                bulk_one_in: 0,
+                ..self.plan.shape
+            },
+            ..*self.plan
+        };
         let run = Start {
             image: crash.image,
             second: crash.second,
             area: crash.area,
             history: self.history.up_to(crash.promise.begun),
             steps: NESTED_STEPS,
-            plan: self.plan,
+            plan: &plan,
             watch: false,
         }
         .record(&mut inner)
@@ -143,6 +191,7 @@ impl Judge<'_> {
             history: &run.history,
             depth: self.depth + 1,
             has_lost,
+            nest_one_in: DEEPER_ONE_IN,
             ..*self
         };
         deeper.run(&run, &promise, rng).map_err(|error| {

@@ -23,6 +23,7 @@
 //! record    records a run
 //! messages  the promises of topics, queues, buckets and containers after a crash
 //! queries   queries whose answers are compared with the model
+//! relations the same for relations
 //! damaged   one damaged sector after an acknowledged commit
 //! judge     opens the image of each crash, and continues from some
 //! ```
@@ -37,6 +38,7 @@ mod plan;
 mod process;
 mod queries;
 mod record;
+mod relations;
 mod tally;
 mod trace;
 mod world;
@@ -46,11 +48,12 @@ use judge::Judge;
 use open::{Judged, open, options};
 pub use plan::Plan;
 use record::{Run, Start};
+use std::cell::Cell;
 use std::sync::Arc;
 pub use tally::Tally;
 use tidalite::storage::{LockMemory, Storage};
 use tidalite_testkit::rng::{Rng, mix};
-use tidalite_testkit::{Promise, SimDisk};
+use tidalite_testkit::{Op, Promise, SimDisk};
 use trace::lines;
 
 fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
@@ -83,12 +86,18 @@ fn start(seed: u64, plan: &Plan, watch: bool) -> Judged<Run> {
 /// Returns the failure, as a sentence.
 pub fn examine(seed: u64, plan: &Plan, tally: &Tally) -> Result<(), String> {
     let run = start(seed, plan, false)?;
+    let operations = run.taped.recording.ops.iter();
+    let operations = operations.filter(|op| !matches!(op, Op::Mark(_))).count() as u64;
+    let states = plan.states_of(operations, run.taped.areas.len() as u64);
     let judge = Judge {
         plan,
         tally,
         history: &run.history,
         depth: 1,
         has_lost: false,
+        states,
+        nest_one_in: plan.nest_one_in(states),
+        nested: &Cell::new(0),
     };
     judge.run(&run, &Promise::default(), &mut Rng::new(mix(seed ^ 0xc4a5)))
 }

@@ -14,8 +14,12 @@ pub struct Plan {
     pub images: u64,
     /// After one in this many operations the death of the process is examined as well; 0 for never.
     pub kill_one_in: u64,
-    /// From one in this many states the run is continued and crashed again; 0 for never.
-    pub nest_one_in: u64,
+    /// About this many of the states of a run are examined, spread over the run, if it has more.
+    pub states_max: u64,
+    /// From about this many states, spread over the run, it is continued and crashed again.
+    pub nested_runs: u64,
+    /// Maximum number of states of a seed that are examined inside or after a reopening.
+    pub nested_max: u64,
     /// True if large values are on a second disk.
     pub two_disks: bool,
     /// Number of helper threads that encode for a writer (`Options::flush_threads`). With helper threads the positions
@@ -33,7 +37,9 @@ impl Default for Plan {
             steps: 16,
             images: 2,
             kill_one_in: 3,
-            nest_one_in: 50,
+            states_max: 900,
+            nested_runs: 4,
+            nested_max: 800,
             two_disks: false,
             flush_threads: 0,
             page_size: 512,
@@ -43,9 +49,23 @@ impl Default for Plan {
 }
 
 impl Plan {
+    /// About how many states a run with this many operations and images of the lock area has.
+    pub(super) fn states_of(&self, operations: u64, areas: u64) -> u64 {
+        let kills = operations.checked_div(self.kill_one_in).unwrap_or(0);
+        operations * self.images + kills + areas
+    }
+
+    /// From one in how many of the examined states of such a run it is continued; 0 for never.
+    pub(super) fn nest_one_in(&self, states: u64) -> u64 {
+        match self.nested_runs {
+            0 => 0,
+            runs => (states.min(self.states_max) / runs).max(1),
+        }
+    }
+
     /// The plan for a seed. One in eight runs is long, so that runs of the delta accumulate and crashes hit compactions
     /// in the middle. One in four runs, long or not, has two disks. One in three has small durable commits, many of
-    /// which follow each other in the redo log.
+    /// which follow each other in the redo log; of the others, one in four has batches of more than a thousand rows.
     #[must_use]
     pub fn of_seed(seed: u64, page_size: usize) -> Self {
         let plan = Self {
@@ -53,10 +73,13 @@ impl Plan {
             two_disks: (seed / 8 + seed) % 4 == 2,
             shape: Shape {
                 messages_one_in: Self::messages_one_in(seed),
-                ..if seed % 3 == 1 {
-                    Shape::small_and_durable()
-                } else {
-                    Shape::default()
+                ..match seed % 3 {
+                    1 => Shape::small_and_durable(),
+                    _ if Self::has_batches(seed) => Shape::default(),
+                    _ => Shape {
+                        bulk_one_in: 0,
+                        ..Shape::default()
+                    },
                 }
             },
             ..Self::default()
@@ -72,6 +95,12 @@ impl Plan {
     /// many times as many states: one seed in eight has them, and the others examine more of the rest.
     fn has_messages(seed: u64) -> bool {
         seed % 8 == 5
+    }
+
+    /// Whether batches of more rows than a vector holds occur often in the run of this seed. All rows are compared in every
+    /// state, so the other seeds examine more states in the same time.
+    fn has_batches(seed: u64) -> bool {
+        (seed / 8 + seed / 2).is_multiple_of(4)
     }
 
     fn messages_one_in(seed: u64) -> u64 {
@@ -113,7 +142,6 @@ impl Plan {
         Self {
             images: 1,
             kill_one_in: 6,
-            nest_one_in: 200,
             ..self
         }
     }

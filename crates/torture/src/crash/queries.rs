@@ -1,6 +1,7 @@
 //! Runs a few queries and compares the answers with the model: after a crash not only the rows but also the statistics
 //! must be right.
 
+use super::relations;
 use crate::model::Model;
 use crate::model::wide::same_row;
 use crate::workload::TIME_MAX;
@@ -62,25 +63,33 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Queries one series of the model, and compares the answers of the database with the model.
+/// Queries one series and one relation of the model, and compares the answers of the database with the model.
 ///
 /// # Errors
 /// Returns the query with a wrong answer, or an error of the database.
 pub(crate) fn ask(db: &Database, model: &Model, rng: &mut Rng) -> std::result::Result<(), String> {
+    let mut asked = || -> Result<Option<String>> {
+        let snap = db.begin_read()?;
+        Ok(series(&snap, model, rng)?.or(relations::ask(&snap, model, rng)?))
+    };
+    asked()
+        .unwrap_or_else(|error| Some(error.to_string()))
+        .map_or(Ok(()), |wrong| Err(format!("questions to {wrong}")))
+}
+
+/// Queries one series of the model, and describes the first wrong answer.
+fn series(snap: &ReadTxn, model: &Model, rng: &mut Rng) -> Result<Option<String>> {
     let names: Vec<&String> = model.series.keys().chain(model.wide.keys()).collect();
     if names.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let name = rng.pick(&names).as_str();
     let known = match model.wide.contains_key(name) {
         true => Known::of_wide(model, name),
         false => Known::of_points(model, name),
     };
-    let asked = db.begin_read();
-    asked
-        .and_then(|snap| answers(&snap, name, &known, rng))
-        .unwrap_or_else(|error| Some(error.to_string()))
-        .map_or(Ok(()), |wrong| Err(format!("questions to {name}: {wrong}")))
+    let wrong = answers(snap, name, &known, rng)?;
+    Ok(wrong.map(|wrong| format!("{name}: {wrong}")))
 }
 
 /// Runs the queries on a series and describes the first wrong answer; `None` if all answers are right.
@@ -314,10 +323,12 @@ fn texts(series: &Series<'_>, known: &Known, rng: &mut Rng) -> Result<Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Relation;
     use crate::workload::Shape;
     use crate::workload::script::{Script, small_steps};
     use std::sync::Arc;
     use tidalite::Durability;
+    use tidalite::relation::Cell;
     use tidalite::storage::MemoryStorage;
 
     #[test]
@@ -328,6 +339,7 @@ mod tests {
         let shape = Shape::default();
         let (script, mut model) = (Script { seed: 3, shape }, Model::default());
         let (mut rng, mut told) = (Rng::new(4), 0);
+        let (mut relations, mut told_of_relations) = (0, 0);
         for number in 1..=60 {
             let none = || ();
             model = script
@@ -345,7 +357,23 @@ mod tests {
                 Arc::make_mut(wide).rows.pop_last();
             }
             told += u64::from(ask(&db, &other, &mut rng).is_err());
+            // A copy in which every row of the relations has another name.
+            let mut other = model.clone();
+            for relation in other.relations.values_mut() {
+                let rows = Arc::make_mut(relation).rows.values_mut();
+                rows.for_each(|row| row[1] = Cell::from("another"));
+            }
+            let has_rows = |relation: &Arc<Relation>| !relation.rows.is_empty();
+            if other.relations.values().any(has_rows) {
+                relations += 1;
+                told_of_relations += u64::from(ask(&db, &other, &mut rng).is_err());
+            }
         }
         assert!(told > 40, "{told} of 60 wrong answers were told");
+        assert!(relations > 30, "{relations} transactions with relations");
+        assert!(
+            told_of_relations > relations * 2 / 3,
+            "{told_of_relations} of {relations} wrong answers of relations were told"
+        );
     }
 }

@@ -29,8 +29,10 @@ pub struct Tally {
     pub blocks: AtomicU64,
     /// Number of states in which queries were run.
     pub asked: AtomicU64,
-    /// Number of states whose messages were used up.
+    /// Number of states with messages that were used up.
     pub used_up: AtomicU64,
+    /// Number of states with a relation that has rows and an index.
+    pub related: AtomicU64,
     /// Number of states that were checked before a writer opened the file.
     pub read_only: AtomicU64,
 }

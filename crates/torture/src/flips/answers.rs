@@ -1,9 +1,11 @@
 //! The content and the query answers of a valid file, to be compared with those that a damaged file gives.
 
+use super::contents::{BY_TEXT, RELATION};
 use crate::model::messages::{BROKER, DEVICES, FILES, JOBS};
 use crate::model::{clock, digest_of};
 use tidalite::containers::{AggregateQuery, MessageFigure, Select};
 use tidalite::objects::ListQuery;
+use tidalite::relation::{Cell, KeyBounds};
 use tidalite::topics::Filter;
 use tidalite::{Database, ReadTxn, Result, Steps};
 
@@ -14,9 +16,10 @@ const LOOKUPS: [&str; 3] = ["key 90 0011", "key 1500 0001", "key 60 0011"];
 /// Keys that are looked up in the hash table and in the buffered table.
 const INDEXED: [&[u8]; 3] = [b"key 003", b"key 057", b"key 119"];
 /// Queries of the other structures.
-const OTHERS: [fn(&ReadTxn) -> Result<String>; 9] = [
+const OTHERS: [fn(&ReadTxn) -> Result<String>; 10] = [
     hash_table,
     buffered_table,
+    relation,
     topics,
     changes,
     queue,
@@ -111,6 +114,22 @@ fn buffered_table(snap: &ReadTxn) -> Result<String> {
     let found = INDEXED.map(|key| table.get(key));
     let found: Vec<_> = found.into_iter().collect::<Result<_>>()?;
     Ok(format!("{} {found:?}", table.count()?))
+}
+
+fn relation(snap: &ReadTxn) -> Result<String> {
+    let Some(relation) = snap.relation(RELATION)? else {
+        return none();
+    };
+    let found = [3, 11, 42].map(|id| relation.get(&[Cell::I64(id)]));
+    let found: Vec<_> = found.into_iter().collect::<Result<_>>()?;
+    let texts = || KeyBounds::prefix([Cell::from("text 7")]);
+    let mut rows = relation.rows_by(BY_TEXT, texts())?;
+    let mut of_text = Vec::new();
+    while let Some(row) = rows.next()? {
+        of_text.push(row.to_cells()?);
+    }
+    let counts = (relation.count(), relation.count_by(BY_TEXT, texts())?);
+    Ok(format!("{counts:?} {found:?} {of_text:?}"))
 }
 
 fn topics(snap: &ReadTxn) -> Result<String> {

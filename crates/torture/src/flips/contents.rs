@@ -14,6 +14,7 @@ use tidalite::containers::{Append, Document, FieldValue};
 use tidalite::hash_table::{HashTableOptions, History};
 use tidalite::objects::ObjectCondition;
 use tidalite::queue::{GroupStart, LeaseLimits, NewMessage};
+use tidalite::relation::{Cell, Column, ColumnType, Index, Schema};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::topics::Message;
 use tidalite::{Database, Options, Steps, Tuning, WriteTxn};
@@ -43,7 +44,7 @@ pub enum Contents {
         /// Whether rows were deleted.
         deletes: bool,
     },
-    /// A hash table and a buffered table, both with runs that are merged in part.
+    /// A hash table and a buffered table, both with runs that are merged in part, and a relation with two indexes.
     Indexes,
     /// Topics, a queue with two groups and leases, a bucket with objects of several chunks, and containers.
     Messages,
@@ -193,7 +194,21 @@ fn containers(tx: &mut WriteTxn) -> tidalite::Result<()> {
     Ok(())
 }
 
-/// Changes a hash table and a buffered table in one commit.
+/// Name of the relation in a file with indexes, and of its index of texts.
+pub(super) const RELATION: &str = "r0";
+pub(super) const BY_TEXT: &str = "by text";
+
+fn schema() -> Schema {
+    Schema::new()
+        .column(Column::new("id", ColumnType::I64))
+        .column(Column::new("text", ColumnType::Text))
+        .column(Column::new("number", ColumnType::U64))
+        .primary_key(["id"])
+        .index(Index::new(BY_TEXT, ["text"]))
+        .index(Index::new("by number", ["number"]).unique())
+}
+
+/// Changes a hash table, a buffered table and a relation in one commit.
 fn indexes(db: &Database, rng: &mut Rng, round: u8) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
     // The seed is given, so that the same bytes come about each time.
@@ -210,6 +225,17 @@ fn indexes(db: &Database, rng: &mut Rng, round: u8) -> tidalite::Result<()> {
             true => buffered.remove(&key)?,
             false => buffered.put(&key, &[round; 8])?,
         }
+    }
+    let mut relation = match round {
+        0 => tx.create_relation(RELATION, &schema())?,
+        _ => (tx.relation_mut(RELATION)?).expect("the first commit has created it"),
+    };
+    for at in 0..8 {
+        // Each number occurs once.
+        let number = u64::from(round) * 8 + at;
+        let id = rng.below(70) as i64;
+        let text = format!("text {}", number % 30);
+        relation.upsert(&[Cell::I64(id), Cell::from(text), Cell::U64(number)])?;
     }
     tx.commit()?;
     Ok(())

@@ -4,7 +4,7 @@ use super::base_file::file;
 use super::errors::keep;
 use super::files::Files;
 use super::messages_write::steps;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use tidalite::relation::{
     Cell, Column, ColumnType, Index, KeyBounds, RowKey, Rows, Schema, TimeUnit,
 };
@@ -14,6 +14,15 @@ use tidalite::{Database, ErrorKind, ReadTxn, Relation, RelationMut, Result, Writ
 const MOST: usize = 500;
 /// Number of kinds of changes.
 const KINDS: u32 = 14;
+/// The kind of changes that adds a column, and renames the relation.
+const WIDENED: u32 = 6;
+/// The kind of changes that creates a unique index of all columns.
+const UNIQUE: u32 = 11;
+/// Numbers of new rows, for [`new_row`], in the order of the kinds of changes.
+const UPDATED: i64 = 3_000;
+const INSERTED: i64 = 1_000;
+const BATCH: Range<i64> = 2_000..2_040;
+const COLUMNS_ONLY: i64 = 4_000;
 
 /// Creates the file: a relation with columns of all types, and one with a hidden key.
 ///
@@ -186,7 +195,7 @@ fn changed(tx: &mut WriteTxn, name: &str, step: u32) -> Result<()> {
         Some(mut relation) => change(&mut relation, step)?,
         None => return Ok(()),
     }
-    if step == 3 {
+    if step == WIDENED {
         let renamed = format!("{name} renamed");
         allowed(tx.rename_table(name, &renamed))?;
         allowed(tx.rename_table(&renamed, name))?;
@@ -229,55 +238,47 @@ fn allowed<T>(result: Result<T>) -> Result<()> {
     }
 }
 
+/// A new row for any schema. Its cells follow from the number, which fits the narrowest integers.
+fn new_row(schema: &Schema, number: i64) -> Vec<Cell> {
+    let columns = schema.columns().iter();
+    columns
+        .map(|column| new_cell(column.kind, number))
+        .collect()
+}
+
+fn new_cell(kind: ColumnType, number: i64) -> Cell {
+    match kind {
+        ColumnType::Bool => Cell::Bool(number % 2 == 0),
+        ColumnType::U64 => Cell::U64(number.unsigned_abs()),
+        ColumnType::F32 | ColumnType::F64 => Cell::F64(number as f64),
+        ColumnType::Text => Cell::from(format!("new {number}")),
+        ColumnType::Bytes => Cell::Bytes(number.to_be_bytes().to_vec()),
+        ColumnType::Decimal { .. } => Cell::Decimal(number.into()),
+        ColumnType::Guid => Cell::Guid(u128::from(number.unsigned_abs()).to_be_bytes()),
+        _ => Cell::I64(number),
+    }
+}
+
+/// Whether a column is in the primary key or in a unique index.
+fn is_unique(schema: &Schema, column: &Column) -> bool {
+    let mut indexes = schema.indexes().iter();
+    schema.primary_key.contains(&column.name)
+        || indexes.any(|index| index.unique && index.columns.contains(&column.name))
+}
+
 fn change(relation: &mut RelationMut<'_>, step: u32) -> Result<()> {
-    let columns: Vec<String> = relation
-        .schema()
-        .columns()
-        .iter()
-        .map(|one| one.name.clone())
-        .collect();
+    let schema = relation.schema().clone();
+    let columns = || schema.columns().iter().map(|column| &column.name);
     match step {
-        0 => {
-            for (key, row) in rows_of(relation)?.iter().step_by(5) {
-                allowed(relation.find_conflict(row))?;
-                allowed(relation.insert(row))?;
-                allowed(relation.upsert(row))?;
-                allowed(relation.update(key, row))?;
-            }
-            // Each row gets the key and the texts of the one before it.
-            let rows = rows_of(relation)?;
-            for ((key, _), (_, row)) in rows.iter().skip(1).zip(&rows).step_by(7) {
-                allowed(relation.update(key, row))?;
-            }
-        }
+        0 => update(relation, &schema)?,
         1 => {
             for (key, _) in rows_of(relation)?.iter().step_by(3) {
                 relation.remove(key)?;
             }
         }
-        2 => allowed(relation.insert(&row(1_000)))?,
-        3 => allowed(relation.add_column(Column::new("added", ColumnType::I64).default(1_i64)))?,
-        4 => allowed(relation.create_index(Index::new("all", columns.into_iter().take(8))))?,
-        5 => {
-            for (at, column) in columns.iter().enumerate() {
-                allowed(relation.rename_column(column, &format!("column {at}")))?;
-            }
-        }
-        6 => {
-            let indexes = relation.schema().indexes().to_vec();
-            for index in indexes {
-                relation.drop_index(&index.name)?;
-            }
-        }
-        7 => {
-            for column in &columns {
-                allowed(relation.drop_column(column))?;
-            }
-        }
-        8 => allowed(relation.insert_columns(&[]))?,
-        9 => allowed(relation.create_index(Index::new("unique", columns).unique()))?,
-        10 => {
-            let rows: Vec<Vec<Cell>> = (2_000..2_040).map(row).collect();
+        2 => allowed(relation.insert(&new_row(&schema, INSERTED)))?,
+        3 => {
+            let rows: Vec<Vec<Cell>> = BATCH.map(|number| new_row(&schema, number)).collect();
             allowed(relation.insert_many(&rows))?;
             let again = rows_of(relation)?;
             let again: Vec<&[Cell]> = again.iter().map(|(_, row)| &row[..]).collect();
@@ -286,13 +287,123 @@ fn change(relation: &mut RelationMut<'_>, step: u32) -> Result<()> {
                 allowed(relation.upsert(row))?;
             }
         }
-        11 => {
-            for column in &columns {
-                allowed(relation.set_default(column, None))?;
-                allowed(relation.set_default(column, Some(Cell::I64(1))))?;
+        4 => {
+            let row = new_row(&schema, COLUMNS_ONLY).into_iter();
+            let given = columns().map(String::as_str).zip(row);
+            let is_key = |name: &str| schema.primary_key.iter().any(|key| key == name);
+            let given: Vec<(&str, Cell)> = given.filter(|(name, _)| is_key(name)).collect();
+            allowed(relation.insert_columns(&given))?;
+        }
+        5 => {
+            for column in schema.columns() {
+                allowed(relation.set_default(&column.name, None))?;
+                let default = Some(new_cell(column.kind, 1));
+                allowed(relation.set_default(&column.name, default))?;
             }
         }
+        WIDENED => {
+            let column = Column::new("added", ColumnType::I64).default(1_i64);
+            allowed(relation.add_column(column))?;
+        }
+        7 => allowed(relation.create_index(Index::new("all", columns().take(8))))?,
+        8 => {
+            for (at, column) in columns().enumerate() {
+                allowed(relation.rename_column(column, &format!("column {at}")))?;
+            }
+        }
+        9 => {
+            for index in schema.indexes() {
+                relation.drop_index(&index.name)?;
+            }
+        }
+        10 => {
+            for column in columns() {
+                allowed(relation.drop_column(column))?;
+            }
+        }
+        UNIQUE => allowed(relation.create_index(Index::new("unique", columns()).unique()))?,
         _ => relation.clear()?,
     }
     Ok(())
+}
+
+/// Updates rows: to what they are, to new rows with other keys, and to the cells of other rows.
+fn update(relation: &mut RelationMut<'_>, schema: &Schema) -> Result<()> {
+    for (number, (key, row)) in (UPDATED..).zip(rows_of(relation)?.iter().step_by(5)) {
+        allowed(relation.find_conflict(row))?;
+        allowed(relation.insert(row))?;
+        allowed(relation.upsert(row))?;
+        allowed(relation.update(key, row))?;
+        allowed(relation.update(key, &new_row(schema, number)))?;
+    }
+    // Each row gets the cells of the row before it, except where that would conflict.
+    let rows = rows_of(relation)?;
+    for ((key, row), (_, before)) in rows.iter().skip(1).zip(&rows).step_by(7) {
+        let cells = schema.columns().iter().zip(row.iter().zip(before));
+        let cells = cells.map(|(column, (own, other))| match is_unique(schema, column) {
+            true => own.clone(),
+            false => other.clone(),
+        });
+        allowed(relation.update(key, &cells.collect::<Vec<_>>()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of rows, the schema, and the keys of the rows in the order of each index.
+    type State = Option<(u64, Schema, Vec<Vec<RowKey>>)>;
+
+    fn state(db: &Database, name: &str) -> State {
+        let snap = db.begin_read().unwrap();
+        let relation = snap.relation(name).unwrap()?;
+        let schema = relation.schema().clone();
+        let keys = |mut rows: Rows<'_>| {
+            let mut keys = Vec::new();
+            while let Some(row) = rows.next().unwrap() {
+                keys.push(row.key());
+            }
+            keys
+        };
+        let all = KeyBounds::all;
+        let by_index = schema.indexes().iter();
+        let by_index = by_index.map(|index| keys(relation.rows_by(&index.name, all()).unwrap()));
+        let orders = by_index
+            .chain([keys(relation.rows(all()).unwrap())])
+            .collect();
+        Some((relation.count(), schema, orders))
+    }
+
+    /// On a sound file each step changes the relation. A step whose calls are all refused would prove nothing on a hostile
+    /// file.
+    #[test]
+    fn each_step_changes_a_sound_relation() {
+        tidalite_testkit::watch();
+        let db = relations().unwrap().stored().open().unwrap();
+        for name in ["parts", "log"] {
+            for step in 0..KINDS {
+                let before = state(&db, name);
+                let mut tx = db.begin_write().unwrap();
+                changed(&mut tx, name, step).unwrap();
+                tx.commit().unwrap();
+                let after = state(&db, name);
+                // The relation `log` has equal rows, so it can have no unique index.
+                if (name, step) == ("log", UNIQUE) {
+                    assert_eq!(before, after);
+                    continue;
+                }
+                assert!(before != after, "{name}: step {step} changes nothing");
+                let added = match step {
+                    2 | 4 => 1,
+                    3 => BATCH.end - BATCH.start,
+                    _ => continue,
+                };
+                let count = |state: State| state.unwrap().0 as i64;
+                let (before, after) = (count(before), count(after));
+                assert!(after >= before + added, "{name}: step {step} adds rows");
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The pairs of a buffered table, read in every way.
 
+use super::database::Reading;
 use super::pairs::Pairs;
 use std::collections::BTreeMap;
 use tidalite::{ReadTxn, Result};
@@ -9,11 +10,14 @@ use tidalite::{ReadTxn, Result};
 ///
 /// # Errors
 /// An error of the database.
-pub(crate) fn buffered_of(snap: &ReadTxn, name: &str) -> Result<Pairs> {
+pub(crate) fn buffered_of(snap: &ReadTxn, name: &str, reading: Reading) -> Result<Pairs> {
     let Some(table) = snap.buffered_table::<[u8], [u8]>(name)? else {
         return Ok(Pairs::new());
     };
     let pairs = table.range(..)?.collect::<Result<Pairs>>()?;
+    if !reading.asks_again {
+        return Ok(pairs);
+    }
     let keys: Vec<&Vec<u8>> = pairs.keys().collect();
     let by_key = table.get_many(&keys)?;
     let agree = table.count()? == pairs.len() as u64

@@ -11,6 +11,46 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{Database, ReadTxn, Result, TableLayout};
 
+/// How thoroughly a content is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// Whether hash tables, buffered tables and relations are asked for what they have told already, in other ways: by key,
+    /// in reverse, in parts, by counts.
+    pub asks_again: bool,
+    /// Whether the pinned versions are read, too.
+    pub reads_pins: bool,
+}
+
+impl Reading {
+    /// Everything is read, in every way.
+    pub const FULL: Self = Self {
+        asks_again: true,
+        reads_pins: true,
+    };
+}
+
+/// The content of a database, as digests.
+#[derive(Clone, Debug)]
+pub struct Digests {
+    /// Digest of the newest content.
+    pub content: u64,
+    /// Digest of the pinned content of each pin, by name; `None` if it was not read.
+    pub pins: BTreeMap<String, Option<u64>>,
+}
+
+impl Digests {
+    /// Whether these may be the digests of a content with this digest and these pins.
+    pub(crate) fn fit(&self, content: u64, pins: &BTreeMap<String, u64>) -> bool {
+        let fits =
+            |((name, found), (known, digest)): ((&String, &Option<u64>), (&String, &u64))| {
+                name == known && found.is_none_or(|found| found == *digest)
+            };
+        self.content == content
+            && self.pins.len() == pins.len()
+            && self.pins.iter().zip(pins).all(fits)
+    }
+}
+
 /// Reads the content of a snapshot into a model.
 ///
 /// # Errors
@@ -32,14 +72,14 @@ pub fn model_of(snap: &ReadTxn) -> Result<Model> {
                 values.insert(value.to_vec());
             })?;
         } else if layout_of(snap, &name)? == TableLayout::Hash {
-            let (_, hash) = hash_of(snap, &name)?;
+            let (_, hash) = hash_of(snap, &name, Reading::FULL)?;
             model.hashes.insert(name, Arc::new(hash));
         } else if layout_of(snap, &name)? == TableLayout::Relation {
-            let relation = relation_of(snap, &name)?;
+            let relation = relation_of(snap, &name, Reading::FULL)?;
             model.relations.insert(name, Arc::new(relation));
         } else if !is_of_messages(layout_of(snap, &name)?) {
             let pairs = model.tables.entry(name.clone()).or_default();
-            each_pair(snap, &name, |key, value| {
+            each_pair(snap, &name, Reading::FULL, |key, value| {
                 pairs.insert(key.to_vec(), value.to_vec());
             })?;
         }
@@ -100,9 +140,14 @@ fn nested(snap: &ReadTxn, mut f: impl FnMut(&[u8], Option<(&[u8], &[u8])>)) -> R
 }
 
 /// Calls `f` with the pairs of a table of rows or of a buffered table.
-fn each_pair(snap: &ReadTxn, name: &str, mut f: impl FnMut(&[u8], &[u8])) -> Result<()> {
+fn each_pair(
+    snap: &ReadTxn,
+    name: &str,
+    reading: Reading,
+    mut f: impl FnMut(&[u8], &[u8]),
+) -> Result<()> {
     if layout_of(snap, name)? == TableLayout::Buffered {
-        let pairs = buffered_of(snap, name)?;
+        let pairs = buffered_of(snap, name, reading)?;
         pairs.iter().for_each(|(key, value)| f(key, value));
     } else if let Some(table) = snap.table(name)? {
         table.for_each(f)?;
@@ -125,13 +170,25 @@ fn multi(snap: &ReadTxn, name: &str, mut f: impl FnMut(&[u8], &[u8])) -> Result<
 /// # Errors
 /// An error of the database.
 pub fn digest_of(db: &Database) -> Result<u64> {
-    let content = digest_of_snapshot(&db.begin_read()?)?;
+    let found = digests_of(db, Reading::FULL)?;
+    let pins = found.pins.into_iter();
+    let pins = pins.filter_map(|(name, digest)| Some((name, digest?)));
+    Ok(with_pins(found.content, &pins.collect()))
+}
+
+/// Digests of the content and the pins of a database, read through the public API.
+///
+/// # Errors
+/// An error of the database.
+pub fn digests_of(db: &Database, reading: Reading) -> Result<Digests> {
+    let content = content_digest_of(&db.begin_read()?, reading)?;
     let mut pins = BTreeMap::new();
     for pin in db.pins()? {
-        let pinned = digest_of_snapshot(&db.begin_read_at(&pin.name)?)?;
+        let pinned = || content_digest_of(&db.begin_read_at(&pin.name)?, reading);
+        let pinned = reading.reads_pins.then(pinned).transpose()?;
         pins.insert(pin.name, pinned);
     }
-    Ok(with_pins(content, &pins))
+    Ok(Digests { content, pins })
 }
 
 /// Digest of the content of a snapshot.
@@ -139,6 +196,10 @@ pub fn digest_of(db: &Database) -> Result<u64> {
 /// # Errors
 /// An error of the database.
 pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
+    content_digest_of(snap, Reading::FULL)
+}
+
+fn content_digest_of(snap: &ReadTxn, reading: Reading) -> Result<u64> {
     let mut digest = Digest::default();
     let (mut multis, mut hashes, mut relations) = (Vec::new(), Vec::new(), Vec::new());
     for name in snap.tables()? {
@@ -162,7 +223,9 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
             _ => {}
         }
         digest.bytes(name.as_bytes());
-        each_pair(snap, &name, |key, value| digest.pair(key, value))?;
+        each_pair(snap, &name, reading, |key, value| {
+            digest.pair(key, value);
+        })?;
     }
     for name in multis {
         digest.bytes(name.as_bytes());
@@ -170,7 +233,7 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     }
     for name in hashes {
         digest.bytes(name.as_bytes());
-        hash_of(snap, &name)?.0.fold(&mut digest);
+        hash_of(snap, &name, reading)?.0.fold(&mut digest);
     }
     nested(snap, |topic, pair| match pair {
         None => digest.bytes(topic),
@@ -203,7 +266,7 @@ pub fn digest_of_snapshot(snap: &ReadTxn) -> Result<u64> {
     }
     digest.lines(&answers(snap)?);
     for name in relations {
-        digest.lines(&relation_of(snap, &name)?.lines(&name));
+        digest.lines(&relation_of(snap, &name, reading)?.lines(&name));
     }
     Ok(digest.0)
 }

@@ -1,5 +1,6 @@
 //! Hash tables in the model, and the answers by which a database is compared with them.
 
+use super::database::Reading;
 use super::digest::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite::{ReadTxn, Result, TableLayout, TableTypes};
@@ -107,11 +108,12 @@ impl Answers {
     }
 }
 
-/// The answers of a hash table in a snapshot, and its content.
+/// The answers of a hash table in a snapshot, and its content. If no key is looked up, the answers to look-ups are those that
+/// follow from the content.
 ///
 /// # Errors
 /// An error of the database.
-pub(crate) fn hash_of(snap: &ReadTxn, name: &str) -> Result<(Answers, Hash)> {
+pub(crate) fn hash_of(snap: &ReadTxn, name: &str, reading: Reading) -> Result<(Answers, Hash)> {
     let (mut answers, mut hash) = (Answers::default(), Hash::default());
     let Some(table) = snap.hash_table::<[u8], [u8]>(name)? else {
         return Ok((answers, hash));
@@ -140,6 +142,13 @@ pub(crate) fn hash_of(snap: &ReadTxn, name: &str) -> Result<(Answers, Hash)> {
             true
         })?;
     }
+    (hash.next, hash.records) = (answers.next, answers.records.clone());
+    if !reading.asks_again {
+        let keys = answers.keys;
+        answers = hash.answers(name);
+        answers.keys = keys;
+        return Ok((answers, hash));
+    }
     let keys: Vec<Vec<u8>> = given.into_iter().collect();
     let values = table.get_many(&keys)?;
     for (key, value) in keys.into_iter().zip(values) {
@@ -156,6 +165,5 @@ pub(crate) fn hash_of(snap: &ReadTxn, name: &str) -> Result<(Answers, Hash)> {
         };
         answers.by_key.insert(key, (value, numbers));
     }
-    (hash.next, hash.records) = (answers.next, answers.records.clone());
     Ok((answers, hash))
 }

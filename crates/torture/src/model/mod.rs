@@ -25,7 +25,7 @@ mod relation;
 pub mod wide;
 
 pub use content::{Model, Rows, TOPICS};
-pub use database::{digest_of, digest_of_snapshot, model_of};
+pub use database::{Digests, Reading, digest_of, digest_of_snapshot, digests_of, model_of};
 pub(crate) use hash::layout_of;
 pub use hash::{Hash, VERSIONS};
 pub use messages::Messages;

@@ -1,7 +1,8 @@
 //! Relations in the model, and the lines by which a database is compared with them.
 
+use super::database::Reading;
 use std::collections::{BTreeMap, BTreeSet};
-use tidalite::relation::{Cell, KeyBounds};
+use tidalite::relation::{Cell, Index, KeyBounds, Schema};
 use tidalite::{ReadTxn, Relation as Stored, Result};
 
 /// The relation without a primary key.
@@ -10,12 +11,8 @@ pub const HIDDEN: &str = "r1";
 /// The expected content of a relation.
 #[derive(Clone, Debug, Default)]
 pub struct Relation {
-    /// Names of the columns.
-    pub columns: Vec<String>,
-    /// Default of each column.
-    pub defaults: Vec<Option<Cell>>,
-    /// Names of the indexes.
-    pub indexes: BTreeSet<String>,
+    /// The columns, the primary key and the indexes.
+    pub schema: Schema,
     /// The next hidden key.
     pub next: u64,
     /// The rows, by primary key or hidden key.
@@ -25,16 +22,8 @@ pub struct Relation {
 impl Relation {
     /// Lines that describe the whole content.
     pub(crate) fn lines(&self, name: &str) -> Vec<String> {
-        let Self {
-            columns,
-            defaults,
-            indexes,
-            next,
-            rows,
-        } = self;
-        let head = format!(
-            "relation {name}: {columns:?}, defaults {defaults:?}, indexes {indexes:?}, next {next}"
-        );
+        let Self { schema, next, rows } = self;
+        let head = format!("relation {name}: {schema:?}, next {next}");
         let rows = rows.iter().map(|(key, row)| format!("{key}: {row:?}"));
         std::iter::once(head).chain(rows).collect()
     }
@@ -45,16 +34,12 @@ impl Relation {
 ///
 /// # Errors
 /// An error of the database.
-pub(crate) fn relation_of(snap: &ReadTxn, name: &str) -> Result<Relation> {
+pub(crate) fn relation_of(snap: &ReadTxn, name: &str, reading: Reading) -> Result<Relation> {
     let mut found = Relation::default();
     let Some(relation) = snap.relation(name)? else {
         return Ok(found);
     };
-    let columns = relation.schema().columns().iter();
-    for column in columns {
-        found.columns.push(column.name.clone());
-        found.defaults.push(column.default.clone());
-    }
+    found.schema = relation.schema().clone();
     let mut rows = relation.rows(KeyBounds::all())?;
     while let Some(row) = rows.next()? {
         let cells = row.to_cells()?;
@@ -64,19 +49,19 @@ pub(crate) fn relation_of(snap: &ReadTxn, name: &str) -> Result<Relation> {
         };
         found.rows.insert(key, cells);
     }
-    let names = relation.schema().indexes().iter();
-    for index in names.map(|index| index.name.clone()) {
+    for index in &mut found.schema.indexes {
         let mut keys = BTreeSet::new();
-        let mut rows = relation.rows_by(&index, KeyBounds::all())?.rev();
+        let mut rows = relation.rows_by(&index.name, KeyBounds::all())?.rev();
         while let Some(row) = rows.next()? {
             keys.insert(row.key());
         }
-        let is_whole = keys.len() == found.rows.len();
-        let wrong = format!("{index} with {} rows", keys.len());
-        found.indexes.insert(if is_whole { index } else { wrong });
+        if keys.len() != found.rows.len() {
+            index.name = format!("{} with {} rows", index.name, keys.len());
+        }
     }
-    if !lookups_agree(&relation, &found)? {
-        found.indexes.insert("lookups that disagree".to_owned());
+    if reading.asks_again && !lookups_agree(&relation, &found)? {
+        let wrong = Index::new("lookups that disagree", ["none"]);
+        found.schema.indexes.push(wrong);
     }
     if let Some(raw) = snap.raw_table(name)? {
         found.next = raw.nested(&[1])?.map_or(0, |rows| rows.sequence());

@@ -31,6 +31,15 @@ pub struct Messages {
     pub containers: Option<Arc<Containers>>,
 }
 
+impl Messages {
+    /// Whether there are topics, a queue, a bucket or containers.
+    #[must_use]
+    pub fn exist(&self) -> bool {
+        let of_tables = self.topics.is_some() || self.queue.is_some();
+        of_tables || self.bucket.is_some() || self.containers.is_some()
+    }
+}
+
 impl Default for Messages {
     fn default() -> Self {
         Self {
