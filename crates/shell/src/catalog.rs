@@ -42,7 +42,10 @@ pub(crate) fn schema(
     let all = connection.tables()?;
     let selected: Vec<&TableName> = all
         .iter()
-        .filter(|name| table.is_none_or(|table| name.name == table))
+        .filter(|name| match table {
+            Some(table) => name.name == table,
+            None => name.file.is_none(),
+        })
         .collect();
     if let (Some(table), []) = (table, &selected[..]) {
         return Ok(Err(unknown(table, &all)));
@@ -139,7 +142,9 @@ pub(crate) struct Names {
 impl Names {
     /// Reads the names from the database. Names that cannot be read are not completed.
     pub(crate) fn read(connection: &mut Connection) -> Self {
-        let tables = connection.tables().unwrap_or_default();
+        let mut tables = connection.tables().unwrap_or_default();
+        // The editor writes a name in one piece.
+        tables.retain(|table| table.file.is_none());
         let tables = tables.iter().enumerate().map(|(index, table)| {
             let schema: Option<SchemaRef> = match index < TABLES_COMPLETED_MAX {
                 true => connection.columns(&table.name).ok().flatten(),
@@ -186,6 +191,7 @@ mod tests {
         let table = TableName {
             name: "wind_speed".to_owned(),
             kind: TableKind::Metric,
+            file: None,
         };
         assert_eq!(
             unknown("windspeed", &[table]),

@@ -127,7 +127,7 @@ impl Connection {
                 return Ok(None);
             };
             let prepared = Arc::new(prepared);
-            if !parameters.is_empty() && prepared.insert.clause.can_be_kept() {
+            if !parameters.is_empty() {
                 own.plans.keep(sql, Kept::Insert(Arc::clone(&prepared)));
             }
             own.run_insert(&prepared, parameters, txn).map(Some)
@@ -136,7 +136,7 @@ impl Connection {
 
     /// Finds the table of an INSERT; returns `None` if the columns do not fit.
     fn prepare_insert(
-        &mut self,
+        &self,
         (insert, names): (Arc<InsertValues>, Arc<Names>),
         parameters: &[ScalarValue],
         txn: &mut Transaction,
@@ -150,11 +150,15 @@ impl Connection {
         let target = match table.downcast_ref::<RelationTable>() {
             None => InsertTarget::Other(table),
             Some(table) => {
-                self.planner.begin_again();
                 let schema = &table.source.relation;
                 let clause = insert.clause.clone();
-                let on_conflict =
-                    clause.plan(&insert.table, schema, (self.planner.session(), parameters))?;
+                let on_conflict = match clause.can_be_kept() {
+                    true => {
+                        let session = (self.planner.session(), parameters);
+                        Some(clause.plan(&insert.table, schema, session)?)
+                    }
+                    false => None,
+                };
                 InsertTarget::Relation(RelationInsert::new(&insert, schema, on_conflict))
             }
         };
@@ -167,7 +171,7 @@ impl Connection {
 
     /// Inserts the rows of a prepared INSERT; returns their number.
     fn run_insert(
-        &self,
+        &mut self,
         prepared: &PreparedInsert,
         parameters: &[ScalarValue],
         txn: &mut Transaction,
@@ -176,7 +180,17 @@ impl Connection {
         match &prepared.target {
             InsertTarget::Relation(relation) => {
                 let rows = relation.cells(insert, parameters)?.into_iter().map(Ok);
-                let on_conflict = &relation.on_conflict;
+                let planned;
+                let on_conflict = match &relation.on_conflict {
+                    Some(kept) => kept,
+                    None => {
+                        self.planner.begin_again();
+                        let clause = insert.clause.clone();
+                        let session = (self.planner.session(), parameters);
+                        planned = clause.plan(&insert.table, &relation.schema, session)?;
+                        &planned
+                    }
+                };
                 let run = |txn: &mut WriteTxn| {
                     let mut relation = write::relation::open(txn, &insert.table)?;
                     write::relation::insert_rows(&mut relation, rows, on_conflict, None)

@@ -86,6 +86,9 @@ pub struct TableName {
     pub name: String,
     /// The kind of the table.
     pub kind: TableKind,
+    /// The name of the attached file that has the table; `None` for the database of the connection. A table of a file is
+    /// written as `file.table`, with each part in quotes of its own.
+    pub file: Option<String>,
 }
 
 impl Connection {
@@ -249,7 +252,7 @@ impl Connection {
                 }
                 self.in_transaction(|own, txn| own.change(statement, parameters, txn))
             }
-            Statement::Execute(name, values) => self.execute_prepared(&name, values),
+            Statement::Execute(name, values) => self.execute_prepared(&name, values, parameters),
             statement => Ok(Rows::none(self.control(statement)?)),
         }
     }
@@ -432,10 +435,16 @@ impl Tables {
         for (file, attached) in self.attached_tables()? {
             let own = attached.list_own()?.into_iter();
             let own = own.filter(|table| table.kind != TableKind::System);
-            tables.extend(own.map(|table| TableName {
+            let own = own.map(|table| TableName {
                 name: format!("{file}.{}", table.name),
+                file: Some(file.clone()),
                 ..table
-            }));
+            });
+            let own: Vec<TableName> = own.collect();
+            // An own table with this name is the one that `columns` finds.
+            let is_new = |table: &TableName| tables.iter().all(|known| known.name != table.name);
+            let own: Vec<TableName> = own.into_iter().filter(is_new).collect();
+            tables.extend(own);
         }
         tables.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(tables)
@@ -445,6 +454,7 @@ impl Tables {
         let name = |name: &str, kind| TableName {
             name: name.to_owned(),
             kind,
+            file: None,
         };
         let snapshot = self.slot.snapshot()?;
         let metrics = self.names.metrics(&snapshot)?.iter().map(String::as_str);

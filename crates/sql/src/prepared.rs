@@ -3,6 +3,7 @@
 //! The text behind AS runs like a text that a program gives to `query_with`, so its plan is kept like that of any other.
 
 use crate::connection::Connection;
+use crate::direct::value::Value;
 use crate::error::{Error, ErrorKind, Result};
 use crate::rows::Rows;
 use crate::statement::{Prepared, Statement};
@@ -10,7 +11,7 @@ use crate::write::expression;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, ExprWithAlias};
+use datafusion::sql::sqlparser::ast::{self, CastKind, DataType, Expr, ExprWithAlias};
 use std::sync::Arc;
 
 fn unknown(name: &str) -> Error {
@@ -47,8 +48,13 @@ impl Connection {
         found.map(drop).ok_or_else(|| unknown(name))
     }
 
-    /// Runs a prepared statement with these values.
-    pub(crate) fn execute_prepared(&mut self, name: &str, values: Vec<Expr>) -> Result<Rows> {
+    /// Runs a prepared statement with these values, in which parameters of EXECUTE itself may occur.
+    pub(crate) fn execute_prepared(
+        &mut self,
+        name: &str,
+        values: Vec<Expr>,
+        parameters: &[ScalarValue],
+    ) -> Result<Rows> {
         let prepared = self.prepared.get(name).ok_or_else(|| unknown(name))?;
         let Prepared { text, types } = prepared.clone();
         if !types.is_empty() && types.len() != values.len() {
@@ -59,28 +65,46 @@ impl Connection {
         self.planner.begin_again();
         let types = types.into_iter().map(Some).chain(std::iter::repeat(None));
         let values = values.into_iter().zip(types);
-        let values = values.map(|(value, ty)| self.constant(value, ty));
+        let values = values.map(|(value, ty)| self.constant(value, ty, parameters));
         let values = values.collect::<Result<Vec<_>>>()?;
         self.query_with(&text, &values)
     }
 
     /// The value of an expression without columns, in this type.
-    fn constant(&self, expr: Expr, ty: Option<DataType>) -> Result<ScalarValue> {
-        let expr = match ty {
-            None => expr,
-            Some(data_type) => Expr::Cast {
-                kind: CastKind::Cast,
-                expr: Box::new(expr),
-                data_type,
-                array: false,
-                format: None,
-            },
+    fn constant(
+        &self,
+        expr: Expr,
+        ty: Option<DataType>,
+        parameters: &[ScalarValue],
+    ) -> Result<ScalarValue> {
+        let Some(data_type) = ty else {
+            return match Value::of(&expr) {
+                Some(value) => value.plain(parameters),
+                None => self.evaluate(expr, parameters),
+            };
         };
+        let cast = |expr: Expr| Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(expr),
+            data_type: data_type.clone(),
+            array: false,
+            format: None,
+        };
+        // The digits of decimals are all kept.
+        if let Some(value) = Value::of(&expr) {
+            let null = Expr::Value(ast::Value::Null.into());
+            let ty = self.evaluate(cast(null), parameters)?.data_type();
+            return value.cast(parameters, &ty);
+        }
+        self.evaluate(cast(expr), parameters)
+    }
+
+    fn evaluate(&self, expr: Expr, parameters: &[ScalarValue]) -> Result<ScalarValue> {
         let session = self.planner.session();
         let columns = DFSchema::empty();
         let expr = ExprWithAlias { expr, alias: None };
         let expr = session.create_logical_expr_from_sql_expr(expr, &columns)?;
-        let expr = expression::plan(session, expr, &columns)?;
+        let expr = expression::plan(session, expression::bound(expr, parameters)?, &columns)?;
         let one = RecordBatchOptions::new().with_row_count(Some(1));
         let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &one)?;
         let value = expr.evaluate(&row)?.into_array(1)?;

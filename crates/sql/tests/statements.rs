@@ -371,11 +371,7 @@ fn inserts_that_are_run_again_follow_the_schema_and_the_parameters() {
     }
     sql.query("ALTER TABLE t DROP COLUMN v").unwrap();
     let error = run(&mut sql, insert, &row(11, ScalarValue::from(1.0))).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.position()),
-        (ErrorKind::Plan, Some((1, 20))),
-        "{error}"
-    );
+    assert_eq!(error.kind(), ErrorKind::Plan, "{error}");
     sql.query("DROP TABLE t").unwrap();
     sql.query("CREATE TABLE t (v TEXT, id TEXT)").unwrap();
     run(&mut sql, insert, &row(11, ScalarValue::from(true))).unwrap();

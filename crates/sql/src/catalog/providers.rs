@@ -75,7 +75,10 @@ impl Attached {
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tables) = open.get(name) {
-            return Ok(Some(tables.clone()));
+            return Ok(Some(Tables {
+                views: views.elsewhere(),
+                ..tables.clone()
+            }));
         }
         let snapshot = AnyRead::from(file.database.begin_read()?);
         let tables = Tables {
@@ -155,9 +158,10 @@ impl Tables {
     }
 
     /// The tables among which a full name is, and the name there: those of an attached file if it begins with the name of
-    /// one.
+    /// one, and no own table has it.
     pub(crate) fn of_file<'n>(&self, name: &'n str) -> crate::Result<(Self, &'n str)> {
         if let Some((file, rest)) = name.split_once('.')
+            && !self.exists(name)?
             && let Some(tables) = self.attached.tables(file, (&self.slot, &self.views))?
         {
             return Ok((tables, rest));

@@ -123,7 +123,9 @@ impl InsertValues {
 
 /// Rows of constants and parameters for a relation, whose columns are known.
 pub(crate) struct RelationInsert {
-    pub(crate) on_conflict: OnConflict,
+    pub(crate) schema: Schema,
+    /// The clause; `None` if it must be planned for each run.
+    pub(crate) on_conflict: Option<OnConflict>,
     columns: Vec<(Column, DataType, Source)>,
 }
 
@@ -136,7 +138,11 @@ enum Source {
 
 impl RelationInsert {
     /// The rows of an INSERT that fits the relation.
-    pub(crate) fn new(insert: &InsertValues, schema: &Schema, on_conflict: OnConflict) -> Self {
+    pub(crate) fn new(
+        insert: &InsertValues,
+        schema: &Schema,
+        on_conflict: Option<OnConflict>,
+    ) -> Self {
         let column = |(place, column): (usize, &Column)| {
             let named = || insert.columns.iter().position(|name| *name == column.name);
             let place = match insert.columns.is_empty() {
@@ -148,6 +154,7 @@ impl RelationInsert {
             (column.clone(), types::data_type(column.kind), source)
         };
         Self {
+            schema: schema.clone(),
             on_conflict,
             columns: schema.columns.iter().enumerate().map(column).collect(),
         }

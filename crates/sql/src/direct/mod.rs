@@ -11,4 +11,4 @@
 pub(crate) mod change;
 pub(crate) mod insert;
 pub(crate) mod lookup;
-mod value;
+pub(crate) mod value;

@@ -7,10 +7,9 @@ use crate::relational::types;
 use crate::write::expression;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, ParamValues, ScalarValue};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::execution::context::SessionState;
-use datafusion::logical_expr::{Expr as PlannedExpr, ExprSchemable};
+use datafusion::logical_expr::ExprSchemable;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, ConflictTarget, Expr, ExprWithAlias, Ident,
@@ -197,7 +196,6 @@ impl DoUpdate {
         (assignments, selection): (Vec<Assignment>, Option<Expr>),
         (session, parameters): (&SessionState, &[ScalarValue]),
     ) -> Result<Self> {
-        let parameters = ParamValues::from(parameters.to_vec());
         let own = types::schema(relation);
         let of = |qualifier: &str| {
             let qualifier = datafusion::common::TableReference::bare(qualifier);
@@ -208,7 +206,7 @@ impl DoUpdate {
             qualify(&mut expr, name);
             let expr = ExprWithAlias { expr, alias: None };
             let expr = session.create_logical_expr_from_sql_expr(expr, &both)?;
-            let expr = bound(expr, &parameters)?.cast_to(ty, &both)?;
+            let expr = expression::bound(expr, parameters)?.cast_to(ty, &both)?;
             expression::plan(session, expr, &both)
         };
         let mut planned = Vec::new();
@@ -267,20 +265,6 @@ impl DoUpdate {
         }
         Ok(Some(found))
     }
-}
-
-/// The expression with values for its parameters.
-fn bound(expr: PlannedExpr, parameters: &ParamValues) -> Result<PlannedExpr> {
-    let bound = expr.transform_up(|expr| {
-        Ok(match &expr {
-            PlannedExpr::Placeholder(placeholder) => {
-                let value = parameters.get_placeholders_with_values(&placeholder.id)?;
-                Transformed::yes(PlannedExpr::Literal(value.value, None))
-            }
-            _ => Transformed::no(expr),
-        })
-    });
-    Ok(bound?.data)
 }
 
 /// The column to which a value is assigned.

@@ -1,13 +1,29 @@
 //! Expressions outside of queries.
 
 use crate::error::Result;
-use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, ParamValues, ScalarValue};
 use datafusion::execution::context::SessionState;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use std::sync::Arc;
+
+/// The expression with values for its parameters.
+pub(crate) fn bound(expr: Expr, parameters: &[ScalarValue]) -> Result<Expr> {
+    let parameters = ParamValues::from(parameters.to_vec());
+    let bound = expr.transform_up(|expr| {
+        Ok(match &expr {
+            Expr::Placeholder(placeholder) => {
+                let value = parameters.get_placeholders_with_values(&placeholder.id)?;
+                Transformed::yes(Expr::Literal(value.value, None))
+            }
+            _ => Transformed::no(expr),
+        })
+    });
+    Ok(bound?.data)
+}
 
 /// Plans an expression over these columns. Functions of the present time give the one at which the statement began.
 pub(crate) fn plan(
