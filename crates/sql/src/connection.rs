@@ -387,8 +387,8 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// The tables of the open transaction, or of the newest commit, in order of name; with them those of attached files,
-    /// `file.table`, without their tables about the database.
+    /// The tables of the open transaction, or of the newest commit, in order of name; with them the tables of attached
+    /// files, `file.table`, without their tables about the database.
     ///
     /// # Errors
     /// A damaged or unreadable page; a transaction that has failed.
@@ -429,7 +429,7 @@ impl Connection {
 }
 
 impl Tables {
-    /// All tables, in order of name, with those of attached files.
+    /// All tables, in order of name, also of attached files.
     fn list(&self) -> Result<Vec<TableName>> {
         let mut tables = self.list_own()?;
         for (file, attached) in self.attached_tables()? {

@@ -1,6 +1,6 @@
 //! PREPARE, EXECUTE and DEALLOCATE: statements with a name, whose parameters get values when they run.
 //!
-//! The text behind AS runs like a text that a program gives to `query_with`, so its plan is kept like that of any other.
+//! The text behind AS runs like a text that a program gives to `query_with`, so its plan is kept like any other.
 
 use crate::connection::Connection;
 use crate::direct::value::Value;

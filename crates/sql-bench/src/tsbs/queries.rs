@@ -71,7 +71,7 @@ impl Bin {
 }
 
 impl Query {
-    /// The place of the run before the first round: that of the first round.
+    /// The place of the run before the first round, which is the first round's, too.
     pub(crate) fn beforehand(&self) -> Place {
         Place {
             round: 0,

@@ -157,8 +157,8 @@ impl Tables {
         Ok(found)
     }
 
-    /// The tables among which a full name is, and the name there: those of an attached file if it begins with the name of
-    /// one, and no own table has it.
+    /// The tables among which a full name is, and the name there: an attached file's if it begins with the name of one, and
+    /// no own table has it.
     pub(crate) fn of_file<'n>(&self, name: &'n str) -> crate::Result<(Self, &'n str)> {
         if let Some((file, rest)) = name.split_once('.')
             && !self.exists(name)?

@@ -1,7 +1,7 @@
 //! The pairs of a buffered table, read in every way.
 
-use super::database::Reading;
 use super::pairs::Pairs;
+use super::reading::Reading;
 use std::collections::BTreeMap;
 use tidalite::{ReadTxn, Result};
 

@@ -5,29 +5,12 @@ use super::content::{Model, TOPICS};
 use super::digest::{Digest, with_pins};
 use super::hash::{hash_of, layout_of};
 use super::messages::{DEVICES, add_to_model, answers};
+use super::reading::Reading;
 use super::relation::relation_of;
 use super::wide;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite::{Database, ReadTxn, Result, TableLayout};
-
-/// How thoroughly a content is read.
-#[derive(Clone, Copy, Debug)]
-pub struct Reading {
-    /// Whether hash tables, buffered tables and relations are asked for what they have told already, in other ways: by key,
-    /// in reverse, in parts, by counts.
-    pub asks_again: bool,
-    /// Whether the pinned versions are read, too.
-    pub reads_pins: bool,
-}
-
-impl Reading {
-    /// Everything is read, in every way.
-    pub const FULL: Self = Self {
-        asks_again: true,
-        reads_pins: true,
-    };
-}
 
 /// The content of a database, as digests.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Hash tables in the model, and the answers by which a database is compared with them.
 
-use super::database::Reading;
 use super::digest::Digest;
+use super::reading::Reading;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite::{ReadTxn, Result, TableLayout, TableTypes};
 

@@ -2,6 +2,7 @@
 //! database.
 //!
 //! ```text
+//! reading   how thoroughly a content is read
 //! digest    parts of a content folded into one number
 //! wide      series of many columns
 //! hash      hash tables
@@ -21,13 +22,15 @@ mod digest;
 mod hash;
 pub(crate) mod messages;
 mod pairs;
+mod reading;
 mod relation;
 pub mod wide;
 
 pub use content::{Model, Rows, TOPICS};
-pub use database::{Digests, Reading, digest_of, digest_of_snapshot, digests_of, model_of};
+pub use database::{Digests, digest_of, digest_of_snapshot, digests_of, model_of};
 pub(crate) use hash::layout_of;
 pub use hash::{Hash, VERSIONS};
 pub use messages::Messages;
 pub use pairs::Pairs;
+pub use reading::Reading;
 pub use relation::{HIDDEN, Relation};

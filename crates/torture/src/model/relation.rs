@@ -1,6 +1,6 @@
 //! Relations in the model, and the lines by which a database is compared with them.
 
-use super::database::Reading;
+use super::reading::Reading;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite::relation::{Cell, Index, KeyBounds, Schema};
 use tidalite::{ReadTxn, Relation as Stored, Result};
