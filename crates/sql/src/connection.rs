@@ -435,18 +435,15 @@ impl Tables {
         for (file, attached) in self.attached_tables()? {
             let own = attached.list_own()?.into_iter();
             let own = own.filter(|table| table.kind != TableKind::System);
-            let own = own.map(|table| TableName {
+            tables.extend(own.map(|table| TableName {
                 name: format!("{file}.{}", table.name),
                 file: Some(file.clone()),
                 ..table
-            });
-            let own: Vec<TableName> = own.collect();
-            // An own table with this name is the one that `columns` finds.
-            let is_new = |table: &TableName| tables.iter().all(|known| known.name != table.name);
-            let own: Vec<TableName> = own.into_iter().filter(is_new).collect();
-            tables.extend(own);
+            }));
         }
         tables.sort_by(|one, other| one.name.cmp(&other.name));
+        // An own table stands before a file's table of the same name, and is the one that `columns` finds.
+        tables.dedup_by(|next, known| next.file.is_some() && next.name == known.name);
         Ok(tables)
     }
 

@@ -180,7 +180,7 @@ fn attached_tables_and_views_are_listed() {
     assert_eq!(sql.columns("other.nothing").unwrap(), None);
     let definition = sql.definition("other.fast").unwrap().unwrap();
     assert!(definition.starts_with("CREATE VIEW fast"), "{definition}");
-    // The tables of the view are those of its file.
+    // The view reads the tables of its file.
     assert_eq!(value(&mut sql, "SELECT value FROM other.fast"), "2.0");
     let written = "UPDATE turbines SET site = 'x' FROM other.fast WHERE id = turbine";
     assert_eq!(sql.execute(written).unwrap(), 1);

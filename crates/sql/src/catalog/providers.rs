@@ -4,9 +4,8 @@
 //! contains every table whose name begins with `wind.`. The name of an attached file is a catalog, and a schema with the
 //! file's tables; it takes precedence over names with this first part.
 
-use crate::catalog::files::Files;
-use crate::catalog::files::INFORMATION_SCHEMA;
 pub(crate) use crate::catalog::files::{CATALOG, PUBLIC};
+use crate::catalog::files::{Files, INFORMATION_SCHEMA};
 use crate::catalog::names::Names;
 use crate::catalog::read_only::ReadOnly;
 use crate::catalog::series;

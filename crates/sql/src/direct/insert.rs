@@ -126,7 +126,8 @@ pub(crate) struct RelationInsert {
     pub(crate) schema: Schema,
     /// The clause; `None` if it must be planned for each run.
     pub(crate) on_conflict: Option<OnConflict>,
-    columns: Vec<(Column, DataType, Source)>,
+    /// For each column of the schema its type in Arrow, and the source of its cells.
+    columns: Vec<(DataType, Source)>,
 }
 
 /// The source of the cells of a column.
@@ -151,7 +152,7 @@ impl RelationInsert {
             };
             let default = || Source::Default(column.default.clone().unwrap_or_default());
             let source = place.map_or_else(default, Source::Value);
-            (column.clone(), types::data_type(column.kind), source)
+            (types::data_type(column.kind), source)
         };
         Self {
             schema: schema.clone(),
@@ -167,8 +168,8 @@ impl RelationInsert {
         parameters: &[ScalarValue],
     ) -> Result<Vec<Vec<Cell>>> {
         let cells = |row: &Vec<Value>| {
-            let columns = self.columns.iter();
-            let cells = columns.map(|(column, ty, source)| match source {
+            let columns = self.schema.columns.iter().zip(&self.columns);
+            let cells = columns.map(|(column, (ty, source))| match source {
                 Source::Value(place) => row[*place].cell(parameters, (column, ty)),
                 Source::Default(cell) => Ok(cell.clone()),
             });

@@ -7,10 +7,10 @@
 //! | `date_trunc('month', t)`, quarters and years | `date_bin(INTERVAL '1 month', t)` |
 //! | `floor(extract(epoch from t) / 60) * 60` | `extract(epoch from date_bin(INTERVAL '60 s', t))` |
 //!
-//! In a zone, days and longer bins of `date_trunc` become `time_bucket`, which follows the clocks of the zone of its times;
-//! minutes and hours stay; seconds and their parts are the same in all zones. The results are equal, except that `extract` rounds times in nanoseconds to a
-//! float with a precision of about 200 ns, which can put a time just before the end of a bin into the next bin.
-//! `date_bin` is exact there.
+//! The times must have no zone or UTC. In another zone, `date_trunc` to days and longer becomes `time_bucket`, which follows
+//! the clocks of the zone of its times; the rest stays. The results are equal, except that `extract` rounds times in
+//! nanoseconds to a float with a precision of about 200 ns, which can put a time just before the end of a bin into the next
+//! bin. `date_bin` is exact there.
 //!
 //! `(extract(epoch from t) / 60)::bigint * 60` stays: the conversion rounds towards zero, so times before 1970 have
 //! other bins. The rule that reads the trees knows it where all times are later.
@@ -84,14 +84,11 @@ fn truncated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     };
     let width = IntervalMonthDayNano::new(months, 0, nanos);
     let ty: DataType = time.get_type(schema).ok()?;
-    let has_zone = matches!(ty, DataType::Timestamp(_, Some(_))) && !args::is_utc(&ty);
-    if has_zone && months == 0 && nanos > args::NANOS_PER_SECOND && nanos < NANOS_PER_DAY {
-        // Where clocks change within an hour, as in Chatham, the two functions differ.
-        return None;
-    }
-    if has_zone && (months > 0 || nanos >= NANOS_PER_DAY) {
+    if matches!(ty, DataType::Timestamp(..)) && !args::is_utc(&ty) {
+        // Where clocks change within an hour, as in Chatham, the two functions differ for hours.
         let width = lit(ScalarValue::IntervalMonthDayNano(Some(width)));
-        return Some(time_bucket().call(vec![width, time.clone()]));
+        let is_long = months > 0 || nanos >= NANOS_PER_DAY;
+        return is_long.then(|| time_bucket().call(vec![width, time.clone()]));
     }
     let origin = (nanos == NANOS_PER_WEEK).then_some(MONDAY);
     bins(width, (time, &ty), origin)
@@ -129,7 +126,7 @@ fn floored(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     Some(date_part().call(vec![part.clone(), bins]))
 }
 
-/// Bins that follow UTC, of times of this type; the origin, in nanoseconds since 1970, is 0 unless told.
+/// Bins of times of this type, which must have no zone or UTC; the origin, in nanoseconds since 1970, is 0 unless told.
 fn bins(
     width: IntervalMonthDayNano,
     (time, ty): (&Expr, &DataType),
@@ -138,6 +135,9 @@ fn bins(
     let DataType::Timestamp(_, zone) = ty else {
         return None;
     };
+    if !args::is_utc(ty) {
+        return None;
+    }
     let width = lit(ScalarValue::IntervalMonthDayNano(Some(width)));
     let mut bin = vec![width, time.clone()];
     if let Some(origin) = origin {

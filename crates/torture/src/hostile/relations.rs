@@ -327,7 +327,7 @@ fn change(relation: &mut RelationMut<'_>, step: u32) -> Result<()> {
     Ok(())
 }
 
-/// Updates rows: to what they are, to new rows with other keys, and to the cells of other rows.
+/// Updates rows: to their own cells, to new rows with other keys, and to the cells of other rows.
 fn update(relation: &mut RelationMut<'_>, schema: &Schema) -> Result<()> {
     for (number, (key, row)) in (UPDATED..).zip(rows_of(relation)?.iter().step_by(5)) {
         allowed(relation.find_conflict(row))?;

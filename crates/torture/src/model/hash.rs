@@ -108,8 +108,8 @@ impl Answers {
     }
 }
 
-/// The answers of a hash table in a snapshot, and its content. If no key is looked up, the answers to look-ups are those that
-/// follow from the content.
+/// The answers of a hash table in a snapshot, and its content. If no key is looked up, the answers to look-ups
+/// are derived from the content.
 ///
 /// # Errors
 /// An error of the database.

@@ -3,7 +3,7 @@
 /// How thoroughly a content is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// Whether hash tables, buffered tables and relations are asked for what they have told already, in other ways: by key,
+    /// Whether hash tables, buffered tables and relations are asked for the same content again, in other ways: by key,
     /// in reverse, in parts, by counts.
     pub asks_again: bool,
     /// Whether the pinned versions are read, too.
