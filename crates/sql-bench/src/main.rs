@@ -88,27 +88,10 @@ fn main() -> ExitCode {
     code
 }
 
-/// The folder of all temporary files, which is removed when the program ends, after Ctrl-C, too.
+/// The folder of all temporary files, which is removed when the program ends.
 fn scratch() -> std::io::Result<TempDir> {
     let scratch = TempDir::new()?;
     // This fails only if it was called before.
     let _ = tempfile::env::override_temp_dir(scratch.path());
-    #[cfg(unix)]
-    remove_after_signals(scratch.path().to_owned());
     Ok(scratch)
-}
-
-#[cfg(unix)]
-fn remove_after_signals(folder: std::path::PathBuf) {
-    use signal_hook::consts::{SIGINT, SIGTERM};
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else {
-        return;
-    };
-    std::thread::spawn(move || {
-        for signal in &mut signals {
-            let _ = std::fs::remove_dir_all(&folder);
-            // The program then ends as it would have without this handler.
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    });
 }
