@@ -195,6 +195,11 @@ impl Layout {
 
     /// The primary key of a row, for a relation without a hidden key. The row must have been checked.
     pub(crate) fn key_of(&self, row: &[Cell]) -> Vec<u8> {
+        debug_assert!(!self.has_hidden_key(), "a row holds its key");
+        debug_assert!(
+            self.key.iter().all(|&at| !row[at].is_null()),
+            "a key is not null"
+        );
         let mut bytes = Vec::with_capacity(16);
         for &at in &self.key {
             key::push(&mut bytes, self.schema.columns[at].kind, &row[at]);
@@ -220,9 +225,15 @@ impl Layout {
                 Place::Key(_) => None,
             })
         };
+        debug_assert!(row.len() == self.places.len(), "a cell for each column");
+        debug_assert!(
+            cells().is_sorted_by(|(one, _), (next, _)| one < next),
+            "fields are in the order of their columns: {:?}",
+            self.places
+        );
         let mut bytes = Vec::with_capacity(32);
         fields::push_head(&mut bytes, self.fields.len(), cells());
-        // Fields are in the order of their columns: a column that is added comes last.
+        // A column that is added comes last, so fields are in the order of their columns.
         for (field, cell) in cells() {
             if !cell.is_null() {
                 fields::push(&mut bytes, self.fields[field].kind, cell);

@@ -70,6 +70,10 @@ impl Layout {
                 push_number(&mut bytes, at);
             }
         }
+        debug_assert!(
+            Self::decode(&bytes).is_ok(),
+            "a schema that can be read: {self:?}"
+        );
         bytes
     }
 

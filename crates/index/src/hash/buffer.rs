@@ -92,6 +92,10 @@ impl Buffer {
         let index_key = options.index_key(&folded);
         record::encode(kind, key, value, &mut self.bytes);
         let before = self.remember(place, &index_key);
+        debug_assert!(
+            before == NONE || before < place,
+            "records of a key are linked from the newest to the oldest"
+        );
         self.keys.extend_from_slice(&index_key);
         self.items.push(Item {
             end: self.bytes.len() as u32,

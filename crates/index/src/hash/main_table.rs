@@ -115,6 +115,11 @@ impl Output {
 }
 
 fn put(key: Vec<u8>, block: &mut BlockBuilder, changed: &mut Changed, state: &mut State) {
+    debug_assert!(block.len() > 0, "no block is empty");
+    debug_assert!(
+        key.as_slice() <= block.entry(0).key,
+        "the key of a row is a lower bound of its entries"
+    );
     let bytes = block.encode();
     state.main_bytes += bytes.len() as u64;
     changed.push((key, Some(bytes)));
@@ -180,6 +185,12 @@ fn merge_row<R: PageRead>(
 ) -> Result<usize> {
     let old = row.block.as_deref().map(Block::parse).transpose()?;
     let old_len = old.map_or(0, |old| old.len());
+    if let Some(old) = &old {
+        let (first, last) = (old.entry(0)?.key, old.entry(old_len - 1)?.key);
+        if first < row.key.as_slice() || row.next.as_deref().is_some_and(|next| last >= next) {
+            return Err(out_of_order(first));
+        }
+    }
     state.main_bytes = state
         .main_bytes
         .saturating_sub(row.block.as_ref().map_or(0, Vec::len) as u64);
@@ -284,6 +295,7 @@ fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
         .main_bytes
         .saturating_sub((left.len() + right.len()) as u64);
     let block = joined.encode();
+    debug_assert!(block.len() <= BLOCK_BYTES_MAX, "two short blocks fit one");
     state.main_bytes += block.len() as u64;
     changed[before - 1].1 = Some(block);
     changed[before].1 = None;

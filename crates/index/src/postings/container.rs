@@ -23,6 +23,14 @@ const COOKIE_RUNS: u32 = 12347;
 
 /// Encodes the members of a container: numbers that differ only in their lowest 16 bits.
 pub(crate) fn encode(members: &mut RoaringBitmap) -> Vec<u8> {
+    debug_assert!(
+        !members.is_empty(),
+        "a container without members is not stored"
+    );
+    debug_assert!(
+        members.min().map(|least| least >> 16) == members.max().map(|most| most >> 16),
+        "members of one block"
+    );
     if members.len() <= PLAIN_MAX {
         return members
             .iter()

@@ -45,6 +45,11 @@ pub(crate) struct Runs {
 
 impl Runs {
     pub(crate) fn encode(&self) -> Vec<u8> {
+        debug_assert!(self.is_ordered(), "a list that can be read: {self:?}");
+        debug_assert!(
+            self.list.iter().all(|run| run.entries <= run.bytes),
+            "an entry takes a byte at least: {self:?}"
+        );
         let mut bytes = Vec::with_capacity(HEAD_BYTES + self.list.len() * RUN_BYTES);
         bytes.extend_from_slice(&self.next.to_le_bytes());
         bytes.extend_from_slice(&self.merged.to_le_bytes());
@@ -87,9 +92,7 @@ impl Runs {
             list,
             watermark: watermark.to_vec(),
         };
-        let ascend = runs.list.is_sorted_by(|a, b| a.number < b.number);
-        let last = runs.list.last().is_none_or(|last| last.number < runs.next);
-        if !ascend || !last || runs.merging > count {
+        if !runs.is_ordered() {
             return Err(damaged(format!("{:?}", runs.list)));
         }
         // So that no sum of a few of them overflows.
@@ -103,6 +106,15 @@ impl Runs {
             return Err(damaged(format!("{run:?}")));
         }
         Ok(runs)
+    }
+
+    /// Whether the runs ascend, have numbers below the next one, and include the ones being merged; only a merge has
+    /// merged entries and a watermark.
+    fn is_ordered(&self) -> bool {
+        self.list.is_sorted_by(|a, b| a.number < b.number)
+            && self.list.last().is_none_or(|last| last.number < self.next)
+            && self.merging <= self.list.len()
+            && (self.merging > 0 || (self.merged == 0 && self.watermark.is_empty()))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

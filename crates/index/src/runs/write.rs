@@ -73,6 +73,10 @@ impl RunWriter {
         if self.block.block_bytes() >= BLOCK_BYTES {
             self.close();
         }
+        debug_assert!(
+            self.block.len() == 0 || self.block.entry(self.block.len() - 1).key < key,
+            "keys ascend, and the entries of one come together"
+        );
         self.filter.add(key);
         for payload in payloads {
             self.block.push(key, payload);
@@ -93,6 +97,10 @@ impl RunWriter {
 
     /// Adds the run, of which all blocks are written, to the list.
     fn finish<W: PageWrite>(mut self, root: &mut Tree, w: &mut W, runs: &mut Runs) -> Result<()> {
+        debug_assert!(
+            self.block.len() == 0 && self.rows.is_empty(),
+            "all blocks are written"
+        );
         if self.run.entries > 0 {
             self.run.filter_lines = self.filter.write(root, w, self.run.number)?;
             runs.list.push(self.run);
@@ -225,6 +233,10 @@ fn merge_from<W: PageWrite>(
         writer.write(root, w)?;
         rules.apply(root, w)?;
     }
+    debug_assert!(
+        first >= runs.merging,
+        "runs being merged into the main table stay as they are"
+    );
     for run in runs.list.split_off(first) {
         remove_run(root, w, &run)?;
     }
@@ -280,6 +292,7 @@ pub(crate) fn take_merged<W: PageWrite>(
         runs.merged += count as u64;
     }
     if !is_last {
+        debug_assert!(runs.watermark < group.key, "a merge goes forward");
         runs.watermark = group.key;
         return Ok(Some(taken));
     }
