@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ::tidalite::{BufferedTable, BufferedTableMut, Database, Durability, Options};
+use ::tidalite::table::{BufferedTable, BufferedTableMut};
+use ::tidalite::{Database, Durability, Options};
 
 use super::tidalite::{LogSyncs, durability};
 use super::{Digest, Engine, Read, Reading, Result, Setup, Write, Writing, touch};

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ::tidalite::{Database, Durability, HashTable, HashTableMut, Options};
+use ::tidalite::hash_table::{HashTable, HashTableMut};
+use ::tidalite::{Database, Durability, Options};
 
 use super::tidalite::{LogSyncs, durability};
 use super::{Digest, Engine, Read, Reading, Result, Setup, Write, Writing, touch};

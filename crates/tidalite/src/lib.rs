@@ -2,9 +2,10 @@
 //!
 //! # Where things are
 //!
-//! The root holds the types that most programs name. The rest is grouped in modules: [`maintenance`], [`monitor`],
-//! [`retention`], [`containers`], [`topics`], [`queue`], [`objects`], [`relation`], [`query`] (results of queries over many series), [`functions`] (row by row), [`record`],
-//! [`storage`], [`table`], [`text`] and [`limits`].
+//! The root holds the types that most programs name: the database, its transactions, series and tables. The rest is grouped
+//! in modules: [`hash_table`], [`relation`], [`containers`], [`topics`], [`queue`] and [`objects`], each with all types of its
+//! structure; [`query`] (results of queries over many series), [`functions`] (row by row), [`record`] and [`table`];
+//! [`maintenance`], [`retention`], [`monitor`], [`storage`], [`tuning`], [`text`] and [`limits`].
 //!
 //! The folders, from the top down; each imports only from those below it:
 //!
@@ -54,12 +55,16 @@ pub mod functions {
     };
 }
 
-/// Details of hash tables: their options, records, figures and iterators, and the bitmaps of record numbers.
+/// Hash tables, their options, records, figures and iterators, and the bitmaps of record numbers.
+///
+/// [`WriteTxn::hash_table`](crate::WriteTxn::hash_table) opens one for changes,
+/// [`ReadTxn::hash_table`](crate::ReadTxn::hash_table) for reading.
 pub mod hash_table {
     pub use crate::hash::counter::Counter;
     pub use crate::hash::options::HashTableOptions;
     pub use crate::hash::range::HashRange;
-    pub use crate::hash::read::HashRecord;
+    pub use crate::hash::read::{HashRecord, HashTable};
+    pub use crate::hash::write::HashTableMut;
     pub use tidalite_index::{HashOptions, HashStat, History, KeyForm, RoaringTreemap};
 }
 
@@ -92,15 +97,16 @@ pub mod monitor {
     };
 }
 
-/// Details of containers: documents, options, queries, expressions, figures.
+/// Containers: documents by time, options, queries, expressions, figures.
 ///
 /// [`WriteTxn::containers`](crate::WriteTxn::containers) opens containers for changes,
 /// [`ReadTxn::containers`](crate::ReadTxn::containers) for reading.
 pub mod containers {
     pub use crate::container::aggregate::{AggregateQuery, AggregateRow, MessageFigure};
+    pub use crate::container::append::ContainersMut;
     pub use crate::container::found::{FoundMessage, Message};
     pub use crate::container::hand_over::{HandOver, Handed};
-    pub use crate::container::read::{MessagePage, Select};
+    pub use crate::container::read::{Containers, MessagePage, Select};
     pub use crate::container::thin::ThinnedContainers;
     pub use crate::types::name::CONTAINER_TAG;
     pub use tidalite_messages::{
@@ -118,11 +124,13 @@ pub mod containers {
     };
 }
 
-/// Details of topics: messages, filters, searches, the feed of changes.
+/// Topics: retained messages, filters, searches, the feed of changes.
 ///
 /// [`WriteTxn::topics`](crate::WriteTxn::topics) opens topics for changes, [`ReadTxn::topics`](crate::ReadTxn::topics) for
 /// reading.
 pub mod topics {
+    pub use crate::messages::topics::Topics;
+    pub use crate::messages::topics_mut::TopicsMut;
     pub use tidalite_messages::{
         Filter, FoundMessage, Match, Message, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties,
         Published, Purged, Qos, Removed, Retained, SearchCounters, SearchOptions, SearchPage,
@@ -131,11 +139,13 @@ pub mod topics {
     };
 }
 
-/// Details of queues: messages, leases and their answers, groups, dead letters.
+/// Queues: messages, leases and their answers, groups, dead letters.
 ///
 /// [`WriteTxn::queue`](crate::WriteTxn::queue) opens a queue for changes, [`ReadTxn::queue`](crate::ReadTxn::queue) for
 /// reading.
 pub mod queue {
+    pub use crate::messages::queue::Queue;
+    pub use crate::messages::queue_mut::QueueMut;
     pub use tidalite_messages::{
         Answered, BATCH_MAX, CONSUMER_NAME_BYTES_MAX, DEFAULT_GROUP, DeadLetter, DeadReason,
         Delivery, GROUP_NAME_BYTES_MAX, GROUPS_MAX, GroupStart, GroupStat, HEADERS_BYTES_MAX,
@@ -144,11 +154,13 @@ pub mod queue {
     };
 }
 
-/// Details of buckets: objects, conditions, lists, uploads, links.
+/// Buckets: objects, conditions, lists, uploads, links.
 ///
 /// [`WriteTxn::bucket`](crate::WriteTxn::bucket) opens a bucket for changes, [`ReadTxn::bucket`](crate::ReadTxn::bucket) for
 /// reading.
 pub mod objects {
+    pub use crate::messages::bucket::Bucket;
+    pub use crate::messages::bucket_mut::BucketMut;
     pub use tidalite_messages::{
         BucketMaintenance, BucketOptions, BucketOverflow, BucketStat, CHUNK_BYTES_DEFAULT,
         CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, CHUNKS_FREED_AT_ONCE, CONTENT_TYPE_BYTES_MAX,
@@ -215,21 +227,30 @@ pub mod storage {
     pub use tidalite_pager::{Growth, LockMemory, MemoryStorage, Storage};
 }
 
-/// Details of tables that few programs name: cached lookups, iterators, lent values, and the traits behind the arguments
-/// of their methods.
+/// Tables that few programs name: buffered ones, several open at once, owned handles, cached lookups, iterators, lent
+/// values, and the traits of the arguments of their methods.
 pub mod table {
     pub use crate::buffered::range::BufferedEntries;
+    pub use crate::buffered::read::BufferedTable;
+    pub use crate::buffered::write::BufferedTableMut;
     pub use crate::tables::cached::{Cached, CachedGet};
     pub use crate::tables::codec::{AsArg, EncodeError};
     #[cfg(feature = "serde")]
     pub use crate::tables::document::Document;
     pub use crate::tables::key_range::{KeyBounds, KeyRange};
     pub use crate::tables::lent::Lent;
-    pub use crate::tables::owned::OwnedEntries;
+    pub use crate::tables::owned::{OwnedEntries, OwnedTable};
     pub use crate::tables::set_range::SetValues;
-    pub use crate::tables::shared::SharedEntries;
+    pub use crate::tables::shared::{SharedEntries, SharedSetTable, SharedTable, SharedTxn};
+    pub use crate::tables::stream::ValueReader;
+    pub use crate::types::table_types::TableTypes;
     pub use tidalite_base::TypeName;
     pub use tidalite_index::BufferedStat;
+}
+
+/// Choices of [`Options`] and [`Tuning`] that few programs change.
+pub mod tuning {
+    pub use crate::database::options::{ReadAhead, Verify};
 }
 
 /// Keys, names and GUIDs as text, and texts as table keys that sort like the values they show.
@@ -238,27 +259,13 @@ pub mod text {
     pub use tidalite_base::{json_integer_key, json_number_key, text_key};
 }
 
-pub use buffered::read::BufferedTable;
-pub use buffered::write::BufferedTableMut;
 pub use catalog::entries::SeriesInfo;
-pub use container::append::ContainersMut;
-pub use container::read::Containers;
 pub use database::handle::Database;
-pub use database::options::{OpenMode, Options, ReadAhead, Verify};
+pub use database::options::{OpenMode, Options};
 pub use database::pins::Pin;
 pub use database::readers::ParkedRead;
 pub use database::tuning::Tuning;
-pub use hash::read::HashTable;
-pub use hash::write::HashTableMut;
-pub use messages::bucket::Bucket;
-pub use messages::bucket_mut::BucketMut;
-pub use messages::queue::Queue;
-pub use messages::queue_mut::QueueMut;
-pub use messages::topics::Topics;
-pub use messages::topics_mut::TopicsMut;
 pub use query::selection::Selection;
-pub use relations::relation::Relation;
-pub use relations::relation_mut::RelationMut;
 pub use series::aggregate::{Aggregate, Window};
 pub use series::appender::{Appender, SeriesAppender};
 pub use series::cursor::{Cursor, SearchResult};
@@ -273,15 +280,12 @@ pub use series::vector_scan::VectorScan;
 pub use series::vectors::Vector;
 pub use series::write::SeriesMut;
 pub use tables::codec::{TableKey, TableValue};
-pub use tables::owned::OwnedTable;
 pub use tables::range::TableRange;
 pub use tables::set_cursor::SetCursor;
 pub use tables::set_cursor_mut::SetCursorMut;
 pub use tables::set_range::SetRange;
 pub use tables::set_table::SetTable;
 pub use tables::set_table_mut::SetTableMut;
-pub use tables::shared::{SharedSetTable, SharedTable, SharedTxn};
-pub use tables::stream::ValueReader;
 pub use tables::table::Table;
 pub use tables::table_cursor::TableCursor;
 pub use tables::table_cursor_mut::TableCursorMut;
@@ -310,7 +314,7 @@ pub use types::pattern::SeriesPattern;
 pub use types::point::{Point, Sample};
 pub use types::row::Row;
 pub use types::schema::{Schema, Unit};
-pub use types::table_types::{TableLayout, TableTypes};
+pub use types::table_types::TableLayout;
 pub use types::time::Timestamp;
 pub use types::value::Value;
 pub use types::zone::Zone;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tidalite::containers::{
     AggregateQuery, Append, AppendOutcome, ContainerOptions, ContainerOverflow,
-    ContainerTableOptions, DeleteRange, Document, Expression, FieldNumber, FieldValue, Handed,
-    MessageFigure, MessageQuery, OnDuplicate, Projection, RestoreRange, Select, Thinning,
+    ContainerTableOptions, Containers, DeleteRange, Document, Expression, FieldNumber, FieldValue,
+    Handed, MessageFigure, MessageQuery, OnDuplicate, Projection, RestoreRange, Select, Thinning,
     ThinningFigure, ThinningRule,
 };
 use tidalite::maintenance::Salvage;
@@ -17,8 +17,8 @@ use tidalite::queue::{DEFAULT_GROUP, LeaseLimits, NewMessage};
 use tidalite::retention::{Budget, Clocks, Retention};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
-    Column, ColumnType, Containers, Database, ErrorKind, MergePolicy, Options, ReadTxn, Schema,
-    Steps, TableLayout, Tuning, Unit, Value,
+    Column, ColumnType, Database, ErrorKind, MergePolicy, Options, ReadTxn, Schema, Steps,
+    TableLayout, Tuning, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 

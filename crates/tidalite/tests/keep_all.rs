@@ -7,9 +7,10 @@ use tidalite::limits::time_rows_max;
 use tidalite::maintenance::{Change, Salvage};
 use tidalite::query::{CandleSize, Join};
 use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::tuning::Verify;
 use tidalite::{
     Column, ColumnType, Database, Direction, Durability, Error, ErrorKind, MergePolicy, Options,
-    Query, Selection, Series, SeriesMut, Steps, Timestamp, Tuning, Verify,
+    Query, Selection, Series, SeriesMut, Steps, Timestamp, Tuning,
 };
 use tidalite_testkit::rng::Rng;
 

@@ -4,7 +4,8 @@
 use crate::aged;
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Direction, Durability, MergePolicy, Options, Steps, Tuning, Verify};
+use tidalite::tuning::Verify;
+use tidalite::{Database, Direction, Durability, MergePolicy, Options, Steps, Tuning};
 use tidalite_testkit::rng::Rng;
 
 /// Random options of one run, which must not affect its results.

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, ErrorKind, Options, OwnedSeries, OwnedTable, Result, Steps};
+use tidalite::table::OwnedTable;
+use tidalite::{Database, ErrorKind, Options, OwnedSeries, Result, Steps};
 
 struct Held {
     numbers: OwnedTable<u32, u64>,

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
-use tidalite::relation::{Cell, Column, ColumnType, Index, KeyBounds, Schema};
+use tidalite::relation::{Cell, Column, ColumnType, Index, KeyBounds, RelationMut, Schema};
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, RelationMut, Tuning};
+use tidalite::{Database, Durability, Options, Tuning};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Op, Replay, SimDisk};
 

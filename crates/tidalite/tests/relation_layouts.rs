@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
-use tidalite::relation::{Cell, Column, ColumnType, KeyBounds, Schema};
+use tidalite::relation::{Cell, Column, ColumnType, KeyBounds, Relation, Schema};
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Options, Relation, WriteTxn};
+use tidalite::{Database, Options, WriteTxn};
 
 const NAME: &str = "turbines";
 

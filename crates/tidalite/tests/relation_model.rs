@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::relation::{
-    Cell, Column, ColumnType, Conflict, Index, KeyBounds, RowKey, Rows, Schema, TimeUnit,
+    Cell, Column, ColumnType, Conflict, Index, KeyBounds, Relation, RelationMut, RowKey, Rows,
+    Schema, TimeUnit,
 };
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, ErrorKind, Options, Relation, RelationMut, WriteTxn};
+use tidalite::{Database, ErrorKind, Options, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 const NAME: &str = "relation";

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 use tidalite::maintenance::{Change, Salvage};
-use tidalite::relation::{Cell, Column, ColumnType, Index, KeyBounds, Schema};
+use tidalite::relation::{Cell, Column, ColumnType, Index, KeyBounds, Relation, Schema};
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, ErrorKind, Options, Relation, TableLayout, Tuning};
+use tidalite::{Database, ErrorKind, Options, TableLayout, Tuning};
 
 const PAGE: usize = 512;
 
@@ -170,7 +170,7 @@ fn snapshots_savepoints_and_uncommitted_readers_see_their_own_state() {
 }
 
 /// A change of a schema.
-type Alter = fn(&mut tidalite::RelationMut<'_>);
+type Alter = fn(&mut tidalite::relation::RelationMut<'_>);
 
 #[test]
 fn only_changes_of_schemas_change_the_version_of_the_catalog() {

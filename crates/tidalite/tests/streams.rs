@@ -4,7 +4,8 @@ use std::io::{BufRead, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidalite::storage::{MemoryStorage, Storage};
-use tidalite::{Database, Error, Options, Tuning, Verify};
+use tidalite::tuning::Verify;
+use tidalite::{Database, Error, Options, Tuning};
 use tidalite_testkit::rng::Rng;
 
 /// Maximum length in bytes of a piece of a value, header included.

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use tidalite::storage::MemoryStorage;
-use tidalite::{Database, Durability, Options, Tuning, Verify, WriteTxn};
+use tidalite::tuning::Verify;
+use tidalite::{Database, Durability, Options, Tuning, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 fn memory(options: &Options) -> Database {

@@ -48,7 +48,7 @@ impl Store for Keyspace {
     }
 }
 
-impl View for ::tidalite::Topics<'_> {
+impl View for ::tidalite::topics::Topics<'_> {
     fn get(&self, topic: &str) -> Result<Option<Payload>> {
         let Some(found) = self.get(topic)? else {
             return Ok(None);

@@ -17,10 +17,11 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Instant;
 
+use ::tidalite::Database;
+use ::tidalite::objects::Bucket;
 use ::tidalite::objects::{
     CHUNK_BYTES_DEFAULT, ContentHash, ContentHasher, ObjectAttributes, ObjectCondition,
 };
-use ::tidalite::{Bucket, Database};
 
 use crate::args::Options;
 use crate::contest::Contest;

@@ -10,8 +10,9 @@
 //!
 //! Every topic must be delivered exactly once, whatever the filters.
 
+use ::tidalite::Database;
+use ::tidalite::topics::Topics;
 use ::tidalite::topics::{Filter, Match, Message, SearchOptions, TopicSearch};
-use ::tidalite::{Database, Topics};
 
 use super::names::{Payload, Telemetry, parsed, payload};
 use crate::args::Options;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tidalite::hash_table::HashTableOptions;
-use tidalite::{Database, Durability, HashTable};
+use tidalite::hash_table::{HashTable, HashTableOptions};
+use tidalite::{Database, Durability};
 
 use super::guids::{Guid, Text, guid};
 use super::quoted;

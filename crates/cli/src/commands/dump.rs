@@ -58,7 +58,8 @@ use crate::terminal::Terminal;
 use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
-use tidalite::{ReadTxn, Table, TableLayout, TableTypes};
+use tidalite::table::TableTypes;
+use tidalite::{ReadTxn, Table, TableLayout};
 
 /// Minimum of the number `mapsize` in a header: the default of the loaders of LMDB and libmdbx is too small for most
 /// tables.

@@ -7,7 +7,8 @@ use crate::database::{failure, open_to_write};
 use crate::exit::{Failure, Outcome};
 use crate::store;
 use std::path::Path;
-use tidalite::{BufferedTableMut, TableLayout, WriteTxn};
+use tidalite::table::BufferedTableMut;
+use tidalite::{TableLayout, WriteTxn};
 
 /// Opens an existing buffered table as bytes.
 pub(super) fn opened<'t>(

@@ -8,7 +8,8 @@ use crate::exit::{Failure, Outcome};
 use crate::output::plural;
 use crate::terminal::Terminal;
 use std::path::Path;
-use tidalite::{BufferedTable, ReadTxn, Table, TableLayout};
+use tidalite::table::BufferedTable;
+use tidalite::{ReadTxn, Table, TableLayout};
 
 impl KvPlace {
     fn key_form(&self) -> KvForm {

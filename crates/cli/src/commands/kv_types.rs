@@ -6,7 +6,8 @@ use crate::bytes::typeable;
 use crate::database::failure;
 use crate::exit::{Failure, Outcome};
 use std::path::Path;
-use tidalite::{Ordered, ReadTxn, TableLayout, TableTypes};
+use tidalite::table::TableTypes;
+use tidalite::{Ordered, ReadTxn, TableLayout};
 
 /// The kinds of tables that `kv` reads and changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,8 @@ use crate::terminal::Terminal;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use tidalite::{BufferedTableMut, Database, ReadTxn, SetTableMut, TableLayout, TableMut, WriteTxn};
+use tidalite::table::BufferedTableMut;
+use tidalite::{Database, ReadTxn, SetTableMut, TableLayout, TableMut, WriteTxn};
 
 /// Name of the table for a section whose header has no name.
 const MAIN_TABLE: &str = "main";

@@ -5,9 +5,8 @@ use super::relations;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tidalite::retention::KeepFrom;
-use tidalite::{
-    Database, MergePolicy, ReadTxn, Series, SetTable, Table, TableLayout, TableTypes, Unit,
-};
+use tidalite::table::TableTypes;
+use tidalite::{Database, MergePolicy, ReadTxn, Series, SetTable, Table, TableLayout, Unit};
 use tidalite_reader::catalog::{Column, MERGES, Policy, SeriesEntry, TYPES, UNITS};
 use tidalite_reader::export::{self, Cell, Contents, TableContents};
 use tidalite_reader::hash_table::{HashTable, Key, Record};

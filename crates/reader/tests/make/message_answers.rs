@@ -158,7 +158,7 @@ fn queue_message(message: &QueueMessage) -> queue::Message {
 /// message has a key.
 fn states(
     db: &Database,
-    queue: &tidalite::Queue<'_>,
+    queue: &tidalite::queue::Queue<'_>,
     group: &str,
     messages: &[QueueMessage],
 ) -> Vec<(u64, usize, State)> {
@@ -404,7 +404,7 @@ fn figure(figure: ThinningFigure) -> u8 {
 /// committed deletes them.
 fn container_messages(
     db: &Database,
-    table: &tidalite::Containers<'_>,
+    table: &tidalite::containers::Containers<'_>,
     name: &str,
 ) -> Vec<containers::Message> {
     let mut messages = Vec::new();

@@ -70,7 +70,7 @@ impl WriteTxn {
         self.open_found_buffered(name)
     }
 
-    /// Creates a buffered table whose types are known only by their names, as [`TableTypes`](crate::TableTypes) gives
+    /// Creates a buffered table whose types are known only by their names, as [`TableTypes`](crate::table::TableTypes) gives
     /// them, and opens it for changes to the bytes of its keys and values. The bytes must decode as these types.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; as for [`ContainersMut::append_batch`](crate::ContainersMut::append_batch).
+    /// `Unsupported` for a group that does not exist; as for [`ContainersMut::append_batch`](crate::containers::ContainersMut::append_batch).
     /// An error breaks the transaction.
     pub fn hand_over(
         &mut self,

@@ -204,7 +204,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// None after [`HashTableMut::compact`](crate::HashTableMut::compact); otherwise the index is read. In a table with
+    /// None after [`HashTableMut::compact`](crate::hash_table::HashTableMut::compact); otherwise the index is read. In a table with
     /// duplicates whose index holds hashes it is read in any case, and records of the same hash are compared.
     pub fn count(&self) -> Result<u64> {
         Ok(self.reader.count_keys()?)

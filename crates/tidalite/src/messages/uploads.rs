@@ -10,7 +10,7 @@ use tidalite_messages::{
 
 impl BucketMut<'_> {
     /// Begins an upload, which [`maintain`](Self::maintain) removes if it is not complete when `lifetime` has passed. Its
-    /// bytes are stored with each commit, so it goes on after a restart: [`Bucket::upload`](crate::Bucket::upload) tells how
+    /// bytes are stored with each commit, so it goes on after a restart: [`Bucket::upload`](crate::objects::Bucket::upload) tells how
     /// many bytes there are.
     ///
     /// # Errors

@@ -383,7 +383,7 @@ impl WriteTxn {
     /// Creates an empty table of any layout, for a copy of another table row by row:
     /// [`ReadTxn::raw_table`](crate::ReadTxn::raw_table) reads its rows and nested tables. The copy can be opened as a table
     /// of its layout when it has all rows. `key` and `value` are the names of the types, as
-    /// [`TableTypes`](crate::TableTypes) gives them.
+    /// [`TableTypes`](crate::table::TableTypes) gives them.
     ///
     /// # Errors
     /// `InvalidName` if the name is invalid, or if a table has it; `Limit` if the name of a type is longer than 255

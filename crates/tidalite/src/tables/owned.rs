@@ -18,7 +18,8 @@ use tidalite_kv::Tree;
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
-/// use tidalite::{Database, OwnedTable, Result};
+/// use tidalite::{Database, Result};
+/// use tidalite::table::OwnedTable;
 ///
 /// struct Prices(OwnedTable<str, u32>);
 ///

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 use tidalite::maintenance::Watch;
+use tidalite::tuning::ReadAhead;
 use tidalite::{
-    ColumnType, Database, ErrorKind, Options, ReadAhead, ReadTxn, Schema, SeriesInfo, Steps,
-    Tuning, Unit, WriteTxn,
+    ColumnType, Database, ErrorKind, Options, ReadTxn, Schema, SeriesInfo, Steps, Tuning, Unit,
+    WriteTxn,
 };
 use tidalite_testkit::rng::Rng;
 

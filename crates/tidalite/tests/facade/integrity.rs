@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidalite::maintenance::{CheckReport, Finding, HitSeries, Place, Stat, Watch};
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit, Verify};
+use tidalite::tuning::Verify;
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit};
 use tidalite_testkit::rng::Rng;
 
 /// A random text for a row: either one that many rows share, or one of its own.

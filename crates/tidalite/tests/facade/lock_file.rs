@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use tidalite::monitor::Event;
 use tidalite::storage::{LockMemory, MemoryStorage, Storage};
-use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit, Verify};
+use tidalite::tuning::Verify;
+use tidalite::{ColumnType, Database, Durability, Options, Schema, Steps, Tuning, Unit};
 use tidalite_pager::{HEADER_BYTES, Header, Kind};
 
 /// Number of bytes that a disk writes atomically.

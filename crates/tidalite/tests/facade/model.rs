@@ -6,8 +6,9 @@ use crate::common::{Content, Folder, Pairs, Rows, assert_clean, content_of, in_m
 use crate::oracle::{a_time, compare};
 use std::sync::Arc;
 use tidalite::storage::{MemoryStorage, Storage};
+use tidalite::tuning::Verify;
 use tidalite::{
-    ColumnType, Database, Durability, Options, Schema, Steps, Table, Tuning, Unit, Verify, WriteTxn,
+    ColumnType, Database, Durability, Options, Schema, Steps, Table, Tuning, Unit, WriteTxn,
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;

@@ -14,11 +14,11 @@ use crate::model::messages::queue::Queue;
 use crate::model::messages::{BROKER, DEVICES, FILES, JOBS};
 use crate::model::{Messages, Model, clock};
 use std::collections::BTreeSet;
-use tidalite::containers::RestoreRange;
+use tidalite::containers::{ContainersMut, RestoreRange};
 use tidalite::objects::{BucketMaintenance, ListQuery};
-use tidalite::queue::LeaseLimits;
+use tidalite::queue::{LeaseLimits, QueueMut};
 use tidalite::topics::{Filter, SearchOptions, TopicSearch};
-use tidalite::{ContainersMut, Database, QueueMut, WriteTxn};
+use tidalite::{Database, WriteTxn};
 
 /// Time in nanoseconds after which every lease, delay and upload has lapsed: two days.
 const LATER: i64 = 2 * 86_400_000_000_000;

@@ -2,8 +2,8 @@
 
 use crate::model::{HIDDEN, Model, Relation as Known};
 use std::ops::Bound;
-use tidalite::relation::{Cell, Index, KeyBounds, Rows};
-use tidalite::{ReadTxn, Relation, Result};
+use tidalite::relation::{Cell, Index, KeyBounds, Relation, Rows};
+use tidalite::{ReadTxn, Result};
 use tidalite_testkit::rng::Rng;
 
 /// Queries one relation of the model, and describes the first wrong answer; `None` if all answers are right.

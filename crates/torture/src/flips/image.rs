@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use tidalite::storage::Storage;
-use tidalite::{Database, Options, Tuning, Verify};
+use tidalite::tuning::Verify;
+use tidalite::{Database, Options, Tuning};
 
 /// Page size in bytes of the file under test.
 pub(super) const PAGE_BYTES: usize = 512;

@@ -3,9 +3,9 @@
 use super::errors::keep;
 use std::ops::ControlFlow;
 use tidalite::containers::{
-    AggregateQuery, Expression, MessageFigure, MessageQuery, Projection, Select,
+    AggregateQuery, Containers, Expression, MessageFigure, MessageQuery, Projection, Select,
 };
-use tidalite::{Containers, ReadTxn, Result};
+use tidalite::{ReadTxn, Result};
 
 /// Maximum number of entries that one call returns.
 const MOST: usize = 2_000;

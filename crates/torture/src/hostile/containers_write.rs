@@ -4,10 +4,10 @@ use super::containers_read::all_of_containers;
 use super::messages_write::{allowed, steps};
 use crate::model::clock;
 use tidalite::containers::{
-    Append, ContainerOptions, ContainerOverflow, DeleteRange, Document, Expression, FieldValue,
-    OnDuplicate, RestoreRange, Thinning, ThinningFigure, ThinningRule,
+    Append, ContainerOptions, ContainerOverflow, ContainersMut, DeleteRange, Document, Expression,
+    FieldValue, OnDuplicate, RestoreRange, Thinning, ThinningFigure, ThinningRule,
 };
-use tidalite::{Column, ColumnType, ContainersMut, Database, Result, WriteTxn};
+use tidalite::{Column, ColumnType, Database, Result, WriteTxn};
 
 /// Number of rows that a step of maintenance or thinning reads, and maximum number of steps.
 const BUDGET: u64 = 20;

@@ -2,9 +2,12 @@
 
 use super::errors::keep;
 use std::io::Read;
-use tidalite::objects::{LinkId, ListQuery, ObjectCondition, ObjectFilter, ObjectInfo, UploadId};
-use tidalite::topics::{Filter, SearchOptions, TopicChanges, TopicSearch};
-use tidalite::{Bucket, Queue, ReadTxn, Result, Topics};
+use tidalite::objects::{
+    Bucket, LinkId, ListQuery, ObjectCondition, ObjectFilter, ObjectInfo, UploadId,
+};
+use tidalite::queue::Queue;
+use tidalite::topics::{Filter, SearchOptions, TopicChanges, TopicSearch, Topics};
+use tidalite::{ReadTxn, Result};
 
 /// Maximum number of entries that one call returns.
 const MOST: usize = 2_000;

@@ -4,12 +4,12 @@ use super::errors::keep;
 use super::messages_read::{all_of_bucket, all_of_queue, all_of_topics};
 use std::time::Duration;
 use tidalite::objects::{
-    LinkId, ListQuery, ObjectAttributes, ObjectChange, ObjectCondition, UploadCompletion, UploadId,
-    UploadMode,
+    BucketMut, LinkId, ListQuery, ObjectAttributes, ObjectChange, ObjectCondition,
+    UploadCompletion, UploadId, UploadMode,
 };
-use tidalite::queue::{GroupStart, LeaseLimits, NewMessage, Overflow};
-use tidalite::topics::{Filter, Message};
-use tidalite::{BucketMut, Database, ErrorKind, QueueMut, Result, TopicsMut, WriteTxn};
+use tidalite::queue::{GroupStart, LeaseLimits, NewMessage, Overflow, QueueMut};
+use tidalite::topics::{Filter, Message, TopicsMut};
+use tidalite::{Database, ErrorKind, Result, WriteTxn};
 
 /// A long time: nothing lapses during the test.
 const HOUR: Duration = Duration::from_secs(3_600);

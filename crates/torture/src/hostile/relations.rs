@@ -6,9 +6,10 @@ use super::files::Files;
 use super::messages_write::steps;
 use std::ops::{Bound, Range};
 use tidalite::relation::{
-    Cell, Column, ColumnType, Index, KeyBounds, RowKey, Rows, Schema, TimeUnit,
+    Cell, Column, ColumnType, Index, KeyBounds, Relation, RelationMut, RowKey, Rows, Schema,
+    TimeUnit,
 };
-use tidalite::{Database, ErrorKind, ReadTxn, Relation, RelationMut, Result, WriteTxn};
+use tidalite::{Database, ErrorKind, ReadTxn, Result, WriteTxn};
 
 /// Maximum number of rows that are read or changed by one call.
 const MOST: usize = 500;

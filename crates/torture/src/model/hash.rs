@@ -3,7 +3,8 @@
 use super::digest::Digest;
 use super::reading::Reading;
 use std::collections::{BTreeMap, BTreeSet};
-use tidalite::{ReadTxn, Result, TableLayout, TableTypes};
+use tidalite::table::TableTypes;
+use tidalite::{ReadTxn, Result, TableLayout};
 
 /// The hash table that keeps all versions and ignores the case of letters.
 pub const VERSIONS: &str = "h2";

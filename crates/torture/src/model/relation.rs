@@ -2,8 +2,9 @@
 
 use super::reading::Reading;
 use std::collections::{BTreeMap, BTreeSet};
+use tidalite::relation::Relation as Stored;
 use tidalite::relation::{Cell, Index, KeyBounds, Schema};
-use tidalite::{ReadTxn, Relation as Stored, Result};
+use tidalite::{ReadTxn, Result};
 
 /// The relation without a primary key.
 pub const HIDDEN: &str = "r1";

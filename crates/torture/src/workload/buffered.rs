@@ -1,7 +1,8 @@
 //! Random operations on buffered tables. Their pairs are among the tables of the model.
 
 use crate::model::{Model, Pairs};
-use tidalite::{BufferedTableMut, Result, WriteTxn};
+use tidalite::table::BufferedTableMut;
+use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Number of buffered tables.

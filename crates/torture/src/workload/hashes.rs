@@ -3,8 +3,8 @@
 
 use crate::model::{Hash, Model};
 use std::sync::Arc;
-use tidalite::hash_table::{HashTableOptions, History, KeyForm};
-use tidalite::{ErrorKind, HashTableMut, Result, WriteTxn};
+use tidalite::hash_table::{HashTableMut, HashTableOptions, History, KeyForm};
+use tidalite::{ErrorKind, Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Number of hash tables with plain bytes; one more counts.

@@ -4,8 +4,8 @@
 use crate::model::{HIDDEN, Model, Relation};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use tidalite::relation::{Cell, Column, ColumnType, Index, KeyBounds, RowKey, Schema};
-use tidalite::{ErrorKind, RelationMut, Result, WriteTxn};
+use tidalite::relation::{Cell, Column, ColumnType, Index, KeyBounds, RelationMut, RowKey, Schema};
+use tidalite::{ErrorKind, Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 const KEYED: &str = "r0";

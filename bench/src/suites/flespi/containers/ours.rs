@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use ::tidalite::containers::Containers;
 use ::tidalite::containers::{
     AggregateQuery, Append, AppendOutcome, Document, Expression, FieldNumber, FieldValue,
     MessageFigure, MessageQuery, Projection, Select,
 };
-use ::tidalite::{Containers, Database, Figure, ReadTxn, Steps};
+use ::tidalite::{Database, Figure, ReadTxn, Steps};
 
 use super::answer::{Answer, Form, HOUR, Hour, Reading, Source, Span, projected, units};
 use super::face::{Reader, Writer};

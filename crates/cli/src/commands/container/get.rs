@@ -10,10 +10,10 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use tidalite::ErrorKind;
 use tidalite::containers::{
-    FoundMessage, MESSAGE_TOKEN_BYTES, MessageQuery, MessageToken, Projection, Select,
+    Containers, FoundMessage, MESSAGE_TOKEN_BYTES, MessageQuery, MessageToken, Projection, Select,
 };
-use tidalite::{Containers, ErrorKind};
 
 /// Which messages the user wants. `fields` of the library are not used, because messages are printed as they are read.
 fn select(args: &ContainerGetArgs) -> Outcome<Select> {

@@ -6,7 +6,8 @@ use crate::commands::messages::{Place, time_text, told};
 use crate::exit::{Failure, Outcome};
 use crate::output::plural;
 use crate::terminal::Terminal;
-use tidalite::{ContainersMut, ErrorKind};
+use tidalite::ErrorKind;
+use tidalite::containers::ContainersMut;
 
 /// Returns an error if a container has this name.
 fn refuse_taken(place: &Place<'_>, containers: &ContainersMut<'_>, name: &str) -> Outcome {

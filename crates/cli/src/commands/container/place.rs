@@ -4,8 +4,10 @@ use crate::args::{ContainerNamed, ContainerPlace, MessageFilterArg, MessageRange
 use crate::commands::messages::Place;
 use crate::exit::{Failure, Outcome};
 use crate::time::read_any;
-use tidalite::containers::{CONTAINER_NAME_BYTES_MAX, CONTAINER_TAG, ContainerInfo};
-use tidalite::{Containers, ContainersMut, ErrorKind, ReadTxn, SeriesName, TableLayout, WriteTxn};
+use tidalite::containers::{
+    CONTAINER_NAME_BYTES_MAX, CONTAINER_TAG, ContainerInfo, Containers, ContainersMut,
+};
+use tidalite::{ErrorKind, ReadTxn, SeriesName, TableLayout, WriteTxn};
 
 impl ContainerPlace {
     pub(super) fn place(&self) -> Place<'_> {

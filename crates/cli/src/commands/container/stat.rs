@@ -11,8 +11,8 @@ use crate::output::{bytes_text, plural, printable};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use tidalite::containers::{ContainerInfo, ContainersStat};
-use tidalite::{Containers, TableLayout};
+use tidalite::TableLayout;
+use tidalite::containers::{ContainerInfo, Containers, ContainersStat};
 
 /// Runs the command `tidalite container stat`.
 pub(super) fn run(args: &ContainerStatArgs, terminal: &mut Terminal<'_>) -> Outcome {

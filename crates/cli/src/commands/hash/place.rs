@@ -6,8 +6,9 @@ use crate::commands::layouts::{advice, layout_if_any};
 use crate::database::failure;
 use crate::exit::{Failure, Outcome};
 use std::path::Path;
-use tidalite::hash_table::KeyForm;
-use tidalite::{ErrorKind, HashTable, ReadTxn, TableLayout, TableTypes};
+use tidalite::hash_table::{HashTable, KeyForm};
+use tidalite::table::TableTypes;
+use tidalite::{ErrorKind, ReadTxn, TableLayout};
 
 /// The forms in which keys and values are typed and printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use crate::output::{plural, printable};
 use crate::store;
 use crate::terminal::Terminal;
 use std::io::{BufRead, BufReader, Read};
-use tidalite::{HashTableMut, TableTypes};
+use tidalite::hash_table::HashTableMut;
+use tidalite::table::TableTypes;
 
 /// Prints one line that confirms a change.
 fn told(what: &str, terminal: &mut Terminal<'_>) -> Outcome {

@@ -3,8 +3,8 @@
 use crate::args::{ObjectAttributeArgs, ObjectPlace};
 use crate::commands::messages::Place;
 use crate::exit::{Failure, Outcome};
-use tidalite::objects::{ObjectAttributes, ObjectInfo};
-use tidalite::{Bucket, BucketMut, ErrorKind, ReadTxn, TableLayout, WriteTxn};
+use tidalite::objects::{Bucket, BucketMut, ObjectAttributes, ObjectInfo};
+use tidalite::{ErrorKind, ReadTxn, TableLayout, WriteTxn};
 
 impl ObjectPlace {
     pub(super) fn place(&self) -> Place<'_> {

@@ -9,10 +9,11 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{bytes_text, plural, printable};
 use crate::terminal::Terminal;
 use std::io::Write;
+use tidalite::TableLayout;
 use tidalite::objects::{
-    BucketMaintenance, BucketOptions, BucketOverflow, BucketStat, ListQuery, ObjectVerification,
+    Bucket, BucketMaintenance, BucketOptions, BucketOverflow, BucketStat, ListQuery,
+    ObjectVerification,
 };
-use tidalite::{Bucket, TableLayout};
 
 /// Number of objects, chunks and the like that are removed in one transaction.
 const REMOVED_AT_ONCE: u64 = 1000;

@@ -6,8 +6,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::plural;
 use crate::terminal::Terminal;
 use std::time::Duration;
-use tidalite::QueueMut;
-use tidalite::queue::Answered;
+use tidalite::queue::{Answered, QueueMut};
 
 /// Runs the command `tidalite queue ack`.
 pub(super) fn ack(args: &QueueAnswerArgs, terminal: &mut Terminal<'_>) -> Outcome {

@@ -8,8 +8,7 @@ use crate::commands::messages::{Place, told};
 use crate::exit::{Failure, Outcome};
 use crate::output::plural;
 use crate::terminal::Terminal;
-use tidalite::QueueMut;
-use tidalite::queue::Answered;
+use tidalite::queue::{Answered, QueueMut};
 
 /// Number of dead letters that are changed in one transaction.
 const CHANGED_AT_ONCE: usize = 10_000;

@@ -3,8 +3,8 @@
 use crate::args::QueuePlace;
 use crate::commands::messages::Place;
 use crate::exit::{Failure, Outcome};
-use tidalite::queue::{DEFAULT_GROUP, GroupStat};
-use tidalite::{Queue, QueueMut, ReadTxn, TableLayout, WriteTxn};
+use tidalite::queue::{DEFAULT_GROUP, GroupStat, Queue, QueueMut};
+use tidalite::{ReadTxn, TableLayout, WriteTxn};
 
 impl QueuePlace {
     pub(super) fn place(&self) -> Place<'_> {

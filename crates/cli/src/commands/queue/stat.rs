@@ -10,8 +10,8 @@ use crate::exit::Outcome;
 use crate::output::{bytes_text, plural, printable};
 use crate::terminal::Terminal;
 use std::io::Write;
-use tidalite::queue::{GroupStat, Overflow, QueueOptions, QueueStat};
-use tidalite::{Queue, TableLayout};
+use tidalite::TableLayout;
+use tidalite::queue::{GroupStat, Overflow, Queue, QueueOptions, QueueStat};
 
 /// Runs the command `tidalite queue stat`.
 pub(super) fn run(args: &QueueStatArgs, terminal: &mut Terminal<'_>) -> Outcome {

@@ -6,7 +6,8 @@ use crate::commands::messages::{Place, told};
 use crate::exit::Outcome;
 use crate::output::plural;
 use crate::terminal::Terminal;
-use tidalite::{Database, QueueMut};
+use tidalite::Database;
+use tidalite::queue::QueueMut;
 
 /// Number of messages that are removed in one transaction.
 const REMOVED_AT_ONCE: usize = 50_000;

@@ -3,7 +3,8 @@
 use crate::args::TopicPlace;
 use crate::commands::messages::Place;
 use crate::exit::Outcome;
-use tidalite::{ReadTxn, TableLayout, Topics, TopicsMut, WriteTxn};
+use tidalite::topics::{Topics, TopicsMut};
+use tidalite::{ReadTxn, TableLayout, WriteTxn};
 
 impl TopicPlace {
     pub(super) fn place(&self) -> Place<'_> {

@@ -11,8 +11,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::printable;
 use crate::terminal::Terminal;
 use serde_json::Value;
-use tidalite::Topics;
-use tidalite::topics::{Filter, Match, SearchOptions, TopicSearch};
+use tidalite::topics::{Filter, Match, SearchOptions, TopicSearch, Topics};
 
 /// Number of messages that one page of a search delivers.
 pub(super) const PAGE_MESSAGES: u64 = 1000;

@@ -15,8 +15,9 @@ use crate::output::printable;
 use crate::terminal::Terminal;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
-use tidalite::Topics;
-use tidalite::topics::{Filter, Retained, SearchOptions, TopicChange, TopicChanges, TopicSearch};
+use tidalite::topics::{
+    Filter, Retained, SearchOptions, TopicChange, TopicChanges, TopicSearch, Topics,
+};
 
 /// Number of changes that are read from the feed at a time.
 const PAGE_CHANGES: usize = 1000;

@@ -2,11 +2,11 @@
 
 use crate::model::clock::UNIT;
 use crate::model::messages::bucket::{Bucket, CHUNK_BYTES, Object, attributes, bytes_of};
+use tidalite::Result;
 use tidalite::objects::{
-    BucketOptions, BucketOverflow, ObjectChange, ObjectCondition, ObjectOutcome,
+    BucketMut, BucketOptions, BucketOverflow, ObjectChange, ObjectCondition, ObjectOutcome,
     PUT_ABANDONED_AFTER_NS, StoredObject,
 };
-use tidalite::{BucketMut, Result};
 use tidalite_testkit::rng::Rng;
 
 /// Number of different names of objects.

@@ -8,9 +8,9 @@ use crate::model::messages::queue::{Action, DELIVERIES_MAX, MESSAGES_MAX, Phase,
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite::queue::{
-    Answered, GroupStart, LeaseLimits, NewMessage, Overflow, Pushed, QueueOptions,
+    Answered, GroupStart, LeaseLimits, NewMessage, Overflow, Pushed, QueueMut, QueueOptions,
 };
-use tidalite::{ErrorKind, QueueMut, Result, WriteTxn};
+use tidalite::{ErrorKind, Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 const GROUPS: [&str; 3] = ["default", "mail", "print"];

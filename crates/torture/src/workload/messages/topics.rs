@@ -5,8 +5,8 @@ use crate::model::clock::UNIT;
 use crate::model::messages::BROKER;
 use crate::model::messages::topics::{FEED_CHANGES, Retained, matches};
 use std::sync::Arc;
-use tidalite::topics::{Filter, Message, TopicOptions};
-use tidalite::{Result, TopicsMut, WriteTxn};
+use tidalite::topics::{Filter, Message, TopicOptions, TopicsMut};
+use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Filters by which messages are removed and counted.

@@ -6,8 +6,8 @@ use super::table::{Container, Containers, Key};
 use crate::model::clock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use tidalite::containers::Select;
-use tidalite::{ContainersMut, Result};
+use tidalite::Result;
+use tidalite::containers::{ContainersMut, Select};
 
 /// The content of a table of containers.
 #[derive(Debug, Default, PartialEq)]

@@ -20,7 +20,8 @@ use crate::model::Messages;
 use crate::model::messages::DEVICES;
 use crate::model::messages::containers::{Containers, options};
 use std::sync::Arc;
-use tidalite::{ContainersMut, ErrorKind, Result, WriteTxn};
+use tidalite::containers::ContainersMut;
+use tidalite::{ErrorKind, Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// The table, its model, and the time of the operation.
