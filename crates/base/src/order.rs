@@ -23,7 +23,7 @@ pub trait Ordered: Sized {
     /// Appends the encoding of the value to `bytes`.
     fn encode(&self, bytes: &mut Vec<u8>);
 
-    /// Decodes a value at the front of `bytes` and moves `bytes` behind it; `None` if the bytes are invalid.
+    /// Decodes a value at the front of `bytes` and moves `bytes` past it; `None` if the bytes are invalid.
     fn decode(bytes: &mut &[u8]) -> Option<Self>;
 
     /// The encoding of the value as a new vector.

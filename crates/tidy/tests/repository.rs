@@ -1,8 +1,8 @@
 //! Runs every structure check on the project itself.
 
 use tidalite_tidy::{
-    Finding, Tree, arrows, documents, excerpts, fence, layers, leftovers, licences, limits, parity,
-    root, watched, words,
+    Finding, Tree, arrows, built, documents, excerpts, fence, layers, leftovers, licences, limits,
+    parity, root, watched, words,
 };
 
 fn tree() -> Tree {
@@ -60,8 +60,13 @@ fn ordinary_tests_run_under_the_monitor() {
 }
 
 #[test]
-fn comments_of_finished_crates_are_plain() {
+fn comments_are_plain() {
     none(&words::check(&tree()));
+}
+
+#[test]
+fn crates_of_the_library_stay_within_their_sizes() {
+    none(&built::check(&tree()));
 }
 
 #[test]

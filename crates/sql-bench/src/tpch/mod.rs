@@ -10,7 +10,7 @@
 //!
 //! Numbers with two digits after the point are decimals in Tidalite, Parquet and DuckDB, and `REAL` in SQLite. Tidalite
 //! and SQLite have the primary keys; SQLite also has indexes on foreign keys, without which some queries take minutes.
-//! Every run of a query is planned anew, because its text has the round in a comment.
+//! Every run of a query is planned again, because its text has the round in a comment.
 
 mod ours;
 mod peers;

@@ -74,7 +74,7 @@ fn times(
     let found = cells::rows(&cells::answer(connection, query)?)?;
     let mut times = Vec::new();
     for round in 0..rounds {
-        // A plan is kept for its text, so a comment makes the connection plan anew.
+        // A plan is kept for its text, so a comment makes the connection plan again.
         let text = format!("{query} /* {round} */");
         let began = Instant::now();
         let found = cells::answer(connection, &text)?;

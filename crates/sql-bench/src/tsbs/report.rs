@@ -17,7 +17,7 @@ pub(crate) struct Timed {
 
 /// Our measurement of a query.
 pub(crate) struct Own {
-    /// Every round is planned anew.
+    /// Every round is planned again.
     pub(crate) planned: Timed,
     /// Every round is the first one again, with its plan kept.
     pub(crate) kept: Timed,

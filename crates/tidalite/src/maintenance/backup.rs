@@ -1,7 +1,7 @@
 //! Full and incremental backups as streams, the restore of a file from them, and images of a file as streams.
 //!
 //! A backup is physical (docs/decisions/0900-backups-are-pages.md): it holds the pages of one version, or those written
-//! since a pinned version. A copy (`copy.rs`) is logical: its contents are packed anew.
+//! since a pinned version. A copy (`copy.rs`) is logical: its contents are packed again.
 
 use crate::database::handle::Database;
 use crate::maintenance::watch::{Running, Watch};

@@ -28,7 +28,7 @@ impl Database {
         Ok(self.pager.clone().close()?)
     }
 
-    /// Moves the few pages behind the log to the front of the file, so that closing can truncate the file before the
+    /// Moves the few pages after the log to the front of the file, so that closing can truncate the file before the
     /// log. Called before a small file is closed.
     fn make_room_behind_log(&self) -> Result<()> {
         for _ in 0..CLOSING_STEPS {

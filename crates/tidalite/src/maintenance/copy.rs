@@ -1,6 +1,6 @@
 //! Online copy: the contents of one snapshot, written to a new file concurrently with writers.
 //!
-//! The copy is logical: tables are packed into full pages and rows are encoded anew, so that the new file has neither
+//! The copy is logical: tables are packed into full pages and rows are encoded again, so that the new file has neither
 //! holes nor half-filled leaves. Series ids are kept. The copy is one durable commit: an interrupted copy is an empty
 //! database, never half of one.
 
@@ -25,7 +25,7 @@ use tidalite_pager::{DiskError, Error as StoreError, FileStorage, Storage};
 /// Number of bytes read from the temporary file at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// A packed copy of one version, from [`Database::copy`] or [`ReadTxn::copy`]: tables in full pages, rows encoded anew.
+/// A packed copy of one version, from [`Database::copy`] or [`ReadTxn::copy`]: tables in full pages, rows encoded again.
 ///
 /// ```
 /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-copy-{}", std::process::id()));

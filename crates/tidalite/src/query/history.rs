@@ -41,7 +41,7 @@ struct Level<'s> {
     series: Series<'s>,
     /// The start of the first stored window, and the first time that is not replaced.
     whole: (i64, i64),
-    /// The part of it in which no finer windows are stored: its first time, and the first time behind it.
+    /// The part of it in which no finer windows are stored: its first time, and the first time after it.
     segment: (i64, i64),
 }
 

@@ -75,7 +75,7 @@ impl Cursor<'_> {
         Ok(self.inner.search(t.in_unit(self.unit)?)? != Found::Nothing)
     }
 
-    /// Moves to the row with index `n`, counted from 0. If there are at most `n` rows, moves behind the last row and
+    /// Moves to the row with index `n`, counted from 0. If there are at most `n` rows, moves past the last row and
     /// returns `None`. The n-th row of an interval that begins at `t` has the index `series.between(..t).count()? + n`.
     ///
     /// ```

@@ -60,7 +60,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> Batches<K, V> {
     }
 }
 
-/// Reads entries until the batch is full, and moves the lower end of the range behind the last of them.
+/// Reads entries until the batch is full, and moves the lower end of the range past the last of them.
 fn read_batch<K: TableKey + ?Sized, V: TableValue + ?Sized>(
     table: &Table<'_, K, V>,
     (from, to): &mut Ends,

@@ -85,7 +85,7 @@ impl<'a> TextReader<'a> {
         self.at
     }
 
-    /// Moves behind the next `len` bytes, which must end between two characters.
+    /// Moves past the next `len` bytes, which must end between two characters.
     pub(crate) fn skip(&mut self, len: usize) {
         self.at += len;
     }

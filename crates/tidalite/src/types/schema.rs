@@ -250,7 +250,7 @@ fn decode_head(bytes: &[u8]) -> Result<(Unit, usize)> {
     Ok((unit, count))
 }
 
-/// Decodes the column at `at` and moves `at` behind it. The name is returned separately and borrowed, because storing
+/// Decodes the column at `at` and moves `at` past it. The name is returned separately and borrowed, because storing
 /// it in the column would allocate memory.
 fn decode_column<'b>(bytes: &'b [u8], at: &mut usize) -> Result<(&'b str, Column)> {
     let column = bytes.get(*at..*at + COLUMN_HEAD_BYTES).and_then(|head| {

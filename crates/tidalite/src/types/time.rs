@@ -18,8 +18,8 @@ impl Timestamp {
     ///
     /// ```text
     /// date     2014-06-01   20140601   +002014-06-01
-    /// time     behind a T, a t or a blank: 00:10:00.25   00:10:00,25   00:10:00   00:10   00, each also without colons
-    /// offset   behind a time: Z   z   +02:00   +02:00:00   +0200   +02; without one the time is in UTC
+    /// time     after a T, a t or a blank: 00:10:00.25   00:10:00,25   00:10:00   00:10   00, each also without colons
+    /// offset   after a time: Z   z   +02:00   +02:00:00   +0200   +02; without one the time is in UTC
     /// ```
     ///
     /// A date alone means its first instant in UTC. A fraction has one to nine digits. A second 60 is read as 59.

@@ -16,7 +16,7 @@ type Series = BTreeMap<SeriesId, Arc<SeriesInfo>>;
 
 impl Walk<'_, '_> {
     /// Reads a table by repeated calls of `read`, which reads from the given key on and moves the key forward. After
-    /// damage it continues behind the damaged page. Returns false if the table was not read completely.
+    /// damage it continues after the damaged page. Returns false if the table was not read completely.
     pub(super) fn around(
         &mut self,
         what: &str,

@@ -115,7 +115,7 @@ impl Ends {
         Error::from(Cause::Schema { problem })
     }
 
-    /// The last common end at or before `t`; `None` if it is not behind `begin`.
+    /// The last common end at or before `t`; `None` if it is not after `begin`.
     fn at_or_before(&self, t: i64, begin: i64) -> Result<Option<i64>> {
         let mut end = t;
         for _ in 0..ENDS_TRIED {
@@ -131,7 +131,7 @@ impl Ends {
         Err(self.none())
     }
 
-    /// The first common end behind `t`.
+    /// The first common end after `t`.
     fn after(&self, t: i64) -> Result<i64> {
         let mut end = t;
         for _ in 0..ENDS_TRIED {
@@ -379,7 +379,7 @@ fn add_late(all: &mut Windows, more: Windows, columns: &[StoredFigure]) {
 }
 
 /// The figures of a window after rows have been added to it: number, sum, extremes, spread, mean and deviation are
-/// computed anew if the figures that they derive from are stored; the others stay unchanged.
+/// computed again if the figures that they derive from are stored; the others stay unchanged.
 fn with_late(
     columns: &[StoredFigure],
     there: &[Option<f64>],

@@ -3,7 +3,7 @@
 //! Invariants
 //! 1. Rows arrive in ascending order of time, and each lies in one of the windows, which ascend, too.
 //! 2. `before` is the last row with a value so far; its course until the next row is not yet added to any window.
-//! 3. A window is delivered once, when the first row behind it, or the end, has told how its course ends.
+//! 3. A window is delivered once, when the first row after it, or the end, has shown how its course ends.
 
 use super::change::Steps;
 use super::course::{At, Course};
@@ -146,7 +146,7 @@ where
         Ok(())
     }
 
-    /// Delivers the current window. `next` is the first row with a value behind it.
+    /// Delivers the current window. `next` is the first row with a value after it.
     fn close(&mut self, next: Option<At>) -> Result<()> {
         let following = self.windows.next().map(|window| (window, Open::default()));
         let Some((mut window, mut open)) = std::mem::replace(&mut self.current, following) else {
@@ -170,7 +170,7 @@ where
         Ok(())
     }
 
-    /// Delivers the windows that are left. `after` is the first row with a value behind the interval.
+    /// Delivers the windows that are left. `after` is the first row with a value after the interval.
     pub(crate) fn finish(mut self, after: Option<(i64, f64)>) -> Result<()> {
         let after = after.map(|(time, value)| At { time, value });
         while self.current.is_some() {
@@ -180,7 +180,7 @@ where
     }
 }
 
-/// The first time of a window and the first time behind it, within the interval of the query.
+/// The first time of a window and the first time after it, within the interval of the query.
 fn limits_of(window: &Window, (from, to): (i64, i64)) -> (i128, i128) {
     let last = i128::from(window.last.min(to));
     (window.start.max(from).into(), last + 1)

@@ -42,7 +42,7 @@ impl Glob {
     pub(crate) fn matches(&self, text: &str) -> bool {
         let glob = &self.0;
         let (mut g, mut rest) = (0, text);
-        // The position behind the last `*`, and the text that the `*` has not matched yet.
+        // The position after the last `*`, and the text that the `*` has not matched yet.
         let mut star: Option<(usize, &str)> = None;
         loop {
             let mut chars = rest.chars();
