@@ -4,7 +4,7 @@
 //! A *path* is a link's target, a quoted word with a known ending (`.rs`, `.md`, `.toml`), a quoted word below a
 //! directory of the root, or any word below `crates/`, `docs/` or `bench/`, also in comments of the code. An *item*
 //! is a quoted `Type::member`, `SOME_BOUND`, `CamelCase` or `call()`; its identifiers must occur in the code, not
-//! only in comments.
+//! only in comments. A cited *decision* is the word "decision" and a number of four digits, to which a page must belong.
 
 use crate::source::{Source, words};
 use crate::tree::{Finding, Tree};
@@ -27,6 +27,7 @@ const PLACEHOLDER: &str = "NAME/";
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let known = identifiers(tree);
+    let decisions = decisions(tree);
     for (path, text) in tree.ending(".md") {
         let mut fenced = false;
         for (number, line) in text.lines().enumerate() {
@@ -36,6 +37,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             }
             let mut report = |text: String| findings.push(Finding::new(path, number + 1, text));
             loose_paths(tree, line, &mut report);
+            cited_decisions(&decisions, line, &mut report);
             if fenced {
                 continue;
             }
@@ -60,9 +62,9 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     }
     for (path, text) in tree.ending(".rs") {
         for (number, line) in Source::new(text).comments.lines().enumerate() {
-            loose_paths(tree, line, &mut |text| {
-                findings.push(Finding::new(path, number + 1, text));
-            });
+            let mut report = |text| findings.push(Finding::new(path, number + 1, text));
+            loose_paths(tree, line, &mut report);
+            cited_decisions(&decisions, line, &mut report);
         }
     }
     findings.sort();
@@ -76,6 +78,27 @@ fn identifiers(tree: &Tree) -> BTreeSet<String> {
         known.extend(Source::new(text).words().map(str::to_string));
     }
     known
+}
+
+/// The numbers of the pages in docs/decisions.
+fn decisions(tree: &Tree) -> BTreeSet<&str> {
+    let pages = tree.ending(".md");
+    let numbers = pages.filter_map(|(path, _)| path.strip_prefix("docs/decisions/")?.get(..4));
+    numbers.collect()
+}
+
+/// Checks the numbers after the word "decision" or "decisions".
+fn cited_decisions(known: &BTreeSet<&str>, line: &str, report: &mut impl FnMut(String)) {
+    let mut is_cited = false;
+    for word in line.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let is_number = word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+        if is_cited && is_number && !known.contains(word) {
+            report(format!("cites decision {word}, which has no page"));
+        }
+        let goes_on = is_number || matches!(word, "" | "and" | "to");
+        is_cited = is_cited && goes_on || word.eq_ignore_ascii_case("decision");
+        is_cited |= word.eq_ignore_ascii_case("decisions");
+    }
 }
 
 fn is_path_character(c: char) -> bool {
@@ -226,6 +249,17 @@ mod tests {
             assert_eq!(found(guide, CODE).len().min(1), 1, "{guide}");
         }
         assert_eq!(found("", &CODE.replace("guide", "gone")).len(), 1);
+    }
+
+    #[test]
+    fn a_cited_decision_has_a_page() {
+        let cited = |text: &str| {
+            let tree = Tree::of(&[("docs/decisions/0100-a.md", "# 0100"), ("README.md", text)]);
+            check(&tree).len()
+        };
+        assert_eq!(cited("Decision 0100, decisions 0100 and 0100, in 2026."), 0);
+        assert_eq!(cited("decision 0101"), 1);
+        assert_eq!(cited("(decisions 0100, 0101, 0102)"), 2);
     }
 
     #[test]

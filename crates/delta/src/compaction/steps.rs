@@ -7,7 +7,7 @@
 //! A tier must finish its compaction before the tier below delivers enough runs to fill it. The progress of the
 //! compaction in the tier below shows how much time is left. In each step a tier completes the same fraction of its
 //! remaining work as the tier below has used of the remaining time, so no commit does much more work than another
-//! (decision 0420).
+//! ("Evenly paced compaction" in docs/performance/series-ingest.md).
 //!
 //! Within a step, series are processed one by one: the rows of all inputs are gathered in time order, and for equal
 //! times the newest input takes precedence. Whole vectors without overlapping older rows are linked; the rest goes to

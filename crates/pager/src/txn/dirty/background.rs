@@ -1,7 +1,7 @@
 //! A background thread that writes leaves of a large transaction on behalf of the transaction's thread, and asks the
 //! system to start writing them to the medium. Scattered pages are separate requests and soon fill the queue of the
 //! disk, and a thread that submits more then blocks. Without this thread, the transaction's thread was blocked for
-//! half of the time of such a commit, although it had other work to do (decisions 0022, 0025).
+//! half of the time of such a commit, although it had other work to do (docs/performance/durable-commits.md).
 //!
 //! ```text
 //! transaction ──pages, sealed──> [write, ask] [write, ask] ...      pages are written in the order of hand-over
