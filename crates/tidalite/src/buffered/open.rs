@@ -14,8 +14,8 @@ use tidalite_index::BufferedWriter;
 const LAYOUT: TableLayout = TableLayout::Buffered;
 
 impl<S: ReadSource> Reading<S> {
-    /// Opens the buffered table with this name, with keys and values of plain bytes or of the types with which the table
-    /// was created; returns `None` if it does not exist. Plain bytes open a table of any types.
+    /// Opens the buffered table with this name; returns `None` if it does not exist. Keys and values are plain bytes,
+    /// or have the types with which the table was created. Plain bytes open a table of any types.
     ///
     /// # Errors
     /// `WrongType` for another kind of table or other types; a damaged or unreadable page.
@@ -35,9 +35,9 @@ impl<S: ReadSource> Reading<S> {
 impl WriteTxn {
     /// Opens a buffered table; creates it if it does not exist.
     ///
-    /// A buffered table is an ordered table whose writes are collected in sorted runs and go to their rows later, many at a
-    /// time. Choose it for keys that arrive in random order in large transactions: it is several times as fast then as a
-    /// [`table`](Self::table). Keys that ascend need no runs: a plain table appends them.
+    /// A buffered table is an ordered table that collects writes in sorted runs and later merges many entries at a time
+    /// into its rows. Choose it for keys that arrive in random order in large transactions: it is then several times as
+    /// fast as a [`table`](Self::table). Ascending keys do not need runs: a plain table appends them.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -70,8 +70,8 @@ impl WriteTxn {
         self.open_found_buffered(name)
     }
 
-    /// Creates a buffered table whose types are known only by their names, as [`TableTypes`](crate::table::TableTypes) gives
-    /// them, and opens it for changes to the bytes of its keys and values. The bytes must decode as these types.
+    /// Creates a buffered table with types that are given only by their names, as in [`TableTypes`](crate::table::TableTypes),
+    /// and opens it for changes to the bytes of its keys and values. The bytes must decode as these types.
     ///
     /// # Errors
     /// `InvalidName` if the name is invalid, or if a table has it; `Limit` if the name of a type is longer than 255
@@ -88,8 +88,8 @@ impl WriteTxn {
         self.create_buffered(index)
     }
 
-    /// Opens an existing buffered table for changes to the bytes of its keys and values, whatever types are stored with
-    /// it; returns `None`, and creates nothing, if it does not exist. The bytes must decode as these types.
+    /// Opens an existing buffered table for changes to the bytes of its keys and values, whatever their types; returns
+    /// `None`, and creates nothing, if it does not exist. The bytes must decode as the stored types.
     ///
     /// # Errors
     /// `WrongType` for another kind of table; `Broken`; errors of the file.
@@ -145,7 +145,7 @@ impl WriteTxn {
         Ok(BufferedTableMut::new(self, index, self.buffered.len() - 1))
     }
 
-    /// Opens a buffered table that was found.
+    /// Opens a buffered table that exists.
     fn open_found_buffered<K, V>(&mut self, name: &str) -> Result<BufferedTableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,

@@ -139,7 +139,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedEntries<'_, K, V> {
         let key = key_of::<K>(named, range.key())?;
         let value = match V::decode_value(value) {
             Some(value) => value,
-            // An error that says why.
+            // Returns an error with the reason.
             None => value_of::<V>(named, Lent::from(value.to_vec()))?,
         };
         Ok(Some((key, value)))

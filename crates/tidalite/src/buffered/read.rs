@@ -9,8 +9,8 @@ use crate::types::error::Result;
 use std::marker::PhantomData;
 use tidalite_index::{BufferedReader, BufferedStat, FoundValue};
 
-/// A buffered table in a snapshot, or in the current state of a write transaction. Keys are of type `K`, in the order of
-/// that type, values of type `V`.
+/// A buffered table in a snapshot, or in the current state of a write transaction. Keys are of type `K` and sorted in
+/// the order of that type; values are of type `V`.
 pub struct BufferedTable<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     pub(crate) reader: BufferedReader<Pages<'a>>,
     pub(crate) named: Named<'a>,
@@ -24,7 +24,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedTable<'a, K, V> {
     /// A damaged or unreadable page; `WrongType` if the bytes do not decode as `V`.
     ///
     /// # Cost
-    /// A descent of the rows, and one for each run that waits to be merged into them.
+    /// A descent of the rows, and one for each run that is not yet merged into them.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         let found = match self.reader.get(&key.key_code())? {
             Some(FoundValue::Row(value)) => Lent::of(value)?,

@@ -36,14 +36,15 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedTableMut<'t, K, V
         Ok(&mut self.txn.buffered[self.at].writer)
     }
 
-    /// Stores a value under a key, whether or not the key exists. The table is not read, so the call cannot tell which.
+    /// Stores a value under a key, whether or not the key exists. The call does not read the table, so it cannot return
+    /// whether the key existed.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) for a key of more than 32 KiB or a value of more than 16 MiB: nothing has
     /// changed. A full disk; a damaged page.
     ///
     /// # Cost
-    /// None that depends on the size of the table, until the entries are stored.
+    /// Independent of the size of the table until the entries are stored.
     pub fn put(&mut self, key: &K, value: &V::Borrowed) -> Result<()> {
         let table = self.txn.table_name(self.index);
         let value = V::value_code(value).map_err(|source| not_encoded::<V>(table, source))?;
@@ -51,7 +52,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedTableMut<'t, K, V
         self.store_if_full()
     }
 
-    /// Stores many entries. Keys may come in any order; of several values of a key the last one stays.
+    /// Stores many entries. Keys may come in any order; if a key occurs several times, its last value is stored.
     ///
     /// # Errors
     /// As for `put`; the entries before the failing one are stored.
@@ -66,7 +67,8 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedTableMut<'t, K, V
         Ok(())
     }
 
-    /// Removes a key, whether or not it exists. The table is not read, so the call cannot tell which.
+    /// Removes a key, whether or not it exists. The call does not read the table, so it cannot return whether the key
+    /// existed.
     ///
     /// # Errors
     /// As for `put`.
@@ -147,7 +149,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedTableMut<'t, K, V
     /// A full disk; a damaged page.
     ///
     /// # Cost
-    /// Writes the rows into which entries are merged.
+    /// Writes the rows that receive entries.
     pub fn compact(&mut self) -> Result<()> {
         self.txn
             .change_buffered(self.at, |writer, tree, pages| writer.compact(tree, pages))

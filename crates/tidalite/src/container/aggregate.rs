@@ -1,7 +1,8 @@
 //! Figures of the fields of messages, over steps of time and over the values of a field.
 //!
-//! Figures of numeric fields without a filter can also be read from the container's series, which has sums of its blocks and
-//! therefore reads little. The figures here read the messages: with filters, for texts, and exactly for 64-bit integers.
+//! Figures of numeric fields without a filter can also be read from the container's series, which is faster because a
+//! series stores sums of its blocks. The code here reads the messages themselves: it supports filters and texts, and is
+//! exact for 64-bit integers.
 
 use crate::container::read::{Containers, Select};
 use crate::types::error::Result;
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use tidalite_messages::{EncodedPath, FieldNumber, FieldValue};
 
-/// A figure of the values of a field.
+/// A figure that is computed from the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFigure {
     /// Number of messages that have the field, with a value other than null.
@@ -27,21 +28,22 @@ pub enum MessageFigure {
     First,
     /// The last value.
     Last,
-    /// Sum of the increases from each number to the next, from the last number of the step before on. A decrease counts as
-    /// a restart from zero, as of a counter.
+    /// Sum of the increases from each number to the next. The first number of a step is compared with the last number
+    /// of the step before. A decrease counts as a restart from zero, as of a counter.
     Increase,
 }
 
-/// A query for figures of messages.
+/// A query that computes figures of messages.
 #[derive(Clone, Debug, Default)]
 pub struct AggregateQuery {
-    /// The messages. `fields`, `reverse` and `limit` have no effect.
+    /// Selects the messages. Its `fields`, `reverse` and `limit` have no effect.
     pub select: Select,
     /// Length of a step in nanoseconds; steps begin at multiples of it. `None`: one step for all messages.
     pub step_ns: Option<i64>,
-    /// Path of a field: messages with different values are counted apart. Equal numbers are one value.
+    /// Path of the field by which messages are grouped: each value of it has a result of its own. Equal numbers are one
+    /// value.
     pub group_by: Option<String>,
-    /// The figures, each of the field at a path.
+    /// The figures to compute, each with the path of its field.
     pub figures: Vec<(String, MessageFigure)>,
 }
 
@@ -50,7 +52,7 @@ pub struct AggregateQuery {
 pub struct AggregateRow {
     /// Beginning of the step in nanoseconds since 1970; without steps the time of the first message.
     pub from: i64,
-    /// The value of the field by which messages are grouped; `Null` for messages without it, and without groups.
+    /// The value of the grouping field; `Null` for messages without this field, and if the query does not group.
     pub group: FieldValue,
     /// Number of messages.
     pub messages: u64,
@@ -88,7 +90,7 @@ impl Sum {
     }
 }
 
-/// A float as a value; null if it is infinite, as a sum of floats can be.
+/// A float as a field value; null if it is infinite, which a sum of floats can be.
 fn float(x: f64) -> FieldValue {
     match x.is_finite() {
         true => FieldValue::Float(x),
@@ -96,7 +98,7 @@ fn float(x: f64) -> FieldValue {
     }
 }
 
-/// The same number for equal numbers: an integer if it is one.
+/// Returns the same value for equal numbers: an integer if the number is a whole one.
 fn canonical(value: FieldValue) -> FieldValue {
     match value {
         FieldValue::Float(x) if x.fract() == 0.0 && x.abs() < 1e18 => {
@@ -106,7 +108,7 @@ fn canonical(value: FieldValue) -> FieldValue {
     }
 }
 
-/// The order of groups: null, booleans, numbers, texts, and then others as they are printed.
+/// The order of groups: null, booleans, numbers, texts, and then all other values by their printed form.
 fn order(a: &FieldValue, b: &FieldValue) -> Ordering {
     let rank = |value: &FieldValue| match value {
         FieldValue::Null => 0,
@@ -125,7 +127,7 @@ fn order(a: &FieldValue, b: &FieldValue) -> Ordering {
     }
 }
 
-/// A figure while messages are read.
+/// A figure while messages are being read.
 #[derive(Clone, Debug)]
 struct Tally {
     figure: MessageFigure,
@@ -218,7 +220,7 @@ fn increase(from: FieldNumber, to: FieldNumber) -> FieldNumber {
     }
 }
 
-/// The figures of one step and group while messages are read.
+/// The figures of one step and group while messages are being read.
 struct Tallies {
     from: i64,
     group: FieldValue,
@@ -257,7 +259,7 @@ impl Containers<'_> {
     /// page.
     ///
     /// # Cost
-    /// Reads the messages, and of each only the fields that are needed. Memory for each step and group.
+    /// Reads the messages and decodes only the fields that are needed. Needs memory for each step and group.
     pub fn aggregate(&self, container: &str, query: &AggregateQuery) -> Result<Vec<AggregateRow>> {
         if let Some(step) = query.step_ns.filter(|step| *step < 1) {
             let found = format!("a step of {step} nanoseconds");
@@ -290,7 +292,7 @@ impl Containers<'_> {
                 None => FieldValue::Null,
             };
             let key = format!("{group:?}");
-            // A counter goes on from the last number of the group in the step before.
+            // An increase starts from the last number of the group in the previous step.
             let lasts = lasts
                 .entry(key.clone())
                 .or_insert_with(|| vec![None; query.figures.len()]);

@@ -1,4 +1,4 @@
-//! ContainersMut: the table in a write transaction; messages are appended.
+//! `ContainersMut`: a table of containers in a write transaction, and appending messages to it.
 
 use crate::container::read::Containers;
 use crate::tables::open_write::Found;
@@ -22,8 +22,8 @@ impl<'t> ContainersMut<'t> {
         Self { txn, index }
     }
 
-    /// Changes the messages, and then the rows of series with what the change returned. Once the messages have changed, an
-    /// error breaks the transaction.
+    /// Runs `change` on the messages, then `follow`, which changes the rows of series accordingly; `follow` gets the
+    /// result of `change`. Once the messages have changed, an error breaks the transaction.
     pub(super) fn change<T, U>(
         &mut self,
         change: impl FnOnce(&mut ContainersWriter<'_, PagesMut>, i64) -> tidalite_pager::Result<T>,
@@ -37,7 +37,7 @@ impl<'t> ContainersMut<'t> {
             .changing_containers(|txn| follow(&mut ContainersMut { txn, index }, changed))
     }
 
-    /// Changes only what has no rows in series.
+    /// Runs a change that affects no rows in series.
     pub(super) fn change_only<T>(
         &mut self,
         change: impl FnOnce(&mut ContainersWriter<'_, PagesMut>, i64) -> tidalite_pager::Result<T>,
@@ -81,9 +81,9 @@ impl<'t> ContainersMut<'t> {
         Ok(appended.outcomes.remove(0))
     }
 
-    /// Appends messages to their containers, in any order of times. The options of a container tell what becomes of a
-    /// message with the time of an earlier one, and of the oldest messages of a full container; the result tells it for each
-    /// message. The first message of a container creates it, if the options of the table permit it.
+    /// Appends messages to their containers, in any order of times. The options of a container determine the treatment
+    /// of a message whose time is already taken, and of the oldest messages of a full container; the result reports it
+    /// for each message. The first message of a container creates it, if the options of the table permit it.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit), `Unsupported` and `InvalidName` for a document or a name that cannot be stored,
@@ -91,8 +91,8 @@ impl<'t> ContainersMut<'t> {
     /// container: nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
-    /// Sorts the messages by container and time. A message that is later than all of its container needs no lookup. Many
-    /// messages in one call cost much less than one call for each.
+    /// Sorts the messages by container and time. A message that is later than all stored ones of its container needs no
+    /// lookup. Many messages in one call cost much less than one call for each.
     pub fn append_batch(&mut self, messages: &[Append<'_>]) -> Result<Appended> {
         let groups = self.series_of_messages(messages)?;
         self.change(

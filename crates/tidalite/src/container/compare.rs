@@ -2,9 +2,8 @@
 //!
 //! Both sides are read once, in the order of time; the messages and rows of one time are in memory together.
 //!
-//! Not every number of a message has a place in the series, and which ones have depends on the order of arrival in two
-//! cases. Then the comparison accepts less than all:
-//! 1. A time with more rows than the series can have of one time: any of these rows may be missing. A time with more messages
+//! Not every number of a message has a place in the series, and in two cases the order of arrival decides which ones
+//! have. In these cases the comparison is less strict:
 //!    than any series can have rows is not compared.
 //! 2. Columns are not added while a time has more rows than a wider series can have. If a time has so many messages, rows and
 //!    numbers may be missing at all times.
@@ -23,20 +22,20 @@ use tidalite_messages::{ContainersReader, Document, FieldNames, MessageCursor, M
 use tidalite_pager::PageRead;
 use tidalite_series::Scan;
 
-/// Number of differences of a container that are described; others are only counted.
+/// Maximum number of differences of a container that are described; further ones are only counted.
 const DESCRIBED_MAX: usize = 3;
 
-/// Number of containers that are compared with one opened state of the database, which keeps in memory the catalog entries
-/// that were read.
+/// Number of containers that are compared with one opened state of the database. The state keeps in memory the catalog
+/// entries that it has read.
 const CONTAINERS_AT_ONCE: usize = 1_000;
 
 /// A difference between the messages of a container and its series.
 pub(crate) struct Difference {
-    /// Time of the message or row; `None` if the difference is not at one time.
+    /// Time of the message or row; `None` if the difference does not belong to a single time.
     pub(crate) time: Option<i64>,
-    /// The column that differs; `None` for whole rows, and for columns that are missing.
+    /// The column that differs; `None` if a whole row differs or columns are missing.
     pub(crate) column: Option<usize>,
-    /// Whether the series has something that no message has, and not only lacks something.
+    /// Whether the series contains something that no message has; if false, the series only lacks something.
     pub(crate) is_wrong: bool,
     pub(crate) problem: String,
 }
@@ -59,7 +58,7 @@ impl Difference {
     }
 }
 
-/// Differences, of which the first ones are described.
+/// The differences of a container. Only the first ones are described.
 #[derive(Default)]
 struct Differences {
     first: Vec<Difference>,
@@ -87,9 +86,9 @@ impl Differences {
     }
 }
 
-/// Compares the messages of each container of a table with the container's series, and passes each difference to `find`,
-/// with the name of the container and the series, which is `None` if it does not exist. `open` opens a state of the
-/// database in which the series are found. Calls `read` with the number of bytes of rows that were read.
+/// Compares the messages of each container of a table with the container's series. Passes each difference to `find`,
+/// with the name of the container and the series; the series is `None` if it does not exist. `open` opens the state of
+/// the database that contains the series. `read` is called with the number of bytes of rows that were read.
 ///
 /// # Errors
 /// A damaged or unreadable page, and errors of `open` and `read`.
@@ -179,7 +178,7 @@ fn compare<R: PageRead>(
     .run(messages, rows, read, find)
 }
 
-/// Finds out whether a container without a series needs one.
+/// Determines whether a container that has no series needs one.
 fn without_series<R: PageRead>(
     mut messages: Messages<'_, R>,
     find: &mut dyn FnMut(Difference),
@@ -206,7 +205,7 @@ fn without_series<R: PageRead>(
 struct Messages<'r, R> {
     cursor: MessageCursor<'r, R>,
     names: &'r FieldNames,
-    /// The message behind the last one of a time.
+    /// The next message, which has a later time than the ones returned so far.
     next: Option<(i64, Document)>,
 }
 
@@ -230,7 +229,7 @@ impl<R: PageRead> Messages<'_, R> {
         Ok(self.next.as_ref().map(|(time, _)| *time))
     }
 
-    /// The next message, if it has this time.
+    /// Returns the next message if it has this time.
     fn next_at(&mut self, time: i64) -> Result<Option<Document>> {
         match self.peek()? == Some(time) {
             true => Ok(self.next.take().map(|(_, document)| document)),
@@ -243,7 +242,7 @@ impl<R: PageRead> Messages<'_, R> {
 struct Rows<'s> {
     scan: Scan<'s, Pages<'s>>,
     columns: usize,
-    /// The rows that were read last, and the place among them.
+    /// Times of the rows that were read last.
     times: Vec<i64>,
     words: Vec<Vec<u64>>,
     at: usize,
@@ -267,7 +266,7 @@ impl Rows<'_> {
         Ok(self.times.get(self.at).copied())
     }
 
-    /// The words of the row at which the rows are, and moves to the next one.
+    /// Returns the words of the current row, and moves to the next one.
     fn take(&mut self) -> Vec<u64> {
         let at = self.at;
         self.at += 1;
@@ -278,13 +277,14 @@ impl Rows<'_> {
 /// The state of a comparison.
 struct Comparison<'s> {
     columns: Columns<'s>,
-    /// Names of numbers that have no column although there is room for it, with the time of the first message.
+    /// Names of numbers that have no column although the series has room for one, each with the time of the first such
+    /// message.
     missing: BTreeMap<String, i64>,
-    /// The largest number of messages with numbers of one time.
+    /// The largest number of messages with numbers that have the same time.
     most: usize,
     /// Rows without a message, and numbers that differ.
     wrong: Differences,
-    /// Messages without a row, and nulls in place of numbers.
+    /// Messages without a row, and rows with nulls in place of numbers.
     lacking: Differences,
 }
 
@@ -334,7 +334,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// The rows that the messages of a time should have; `None` if they are too many to be compared.
+    /// The rows that the messages of a time should have; `None` if there are too many to compare.
     fn expected<R: PageRead>(
         &mut self,
         time: i64,
@@ -384,7 +384,7 @@ impl Comparison<'_> {
                 .by_ref()
                 .filter(|(_, (found, expected))| found != expected);
             let is_null = |c: usize, word: u64| columns[c].is_null(word);
-            // A number that differs says more than one that is missing.
+            // A differing number is reported rather than a missing one, because it says more.
             let first = differing.next();
             let worst = first
                 .filter(|(c, (found, _))| !is_null(*c, **found))
@@ -401,7 +401,7 @@ impl Comparison<'_> {
                 None => self.lacking.add(|| Difference::lacking(time, c, problem())),
             }
         }
-        // Of a time with too many rows, any may be missing.
+        // If a time has too many rows, any of its rows may be missing.
         for expected in expected.iter().skip(found.len()).filter(|_| !is_full) {
             let number = columns.iter().zip(expected);
             let mut number = number.filter(|(column, word)| !column.is_null(**word));
@@ -423,7 +423,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The elements of two sorted lists that the other one does not have.
+/// For each of two sorted lists, the elements that the other one does not have.
 fn differing(a: Vec<Vec<u64>>, b: Vec<Vec<u64>>) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
     let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
     let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());

@@ -12,8 +12,8 @@ use tidalite_messages::{
 const NEAR_NS: i64 = 60_000_000_000;
 
 impl ContainersMut<'_> {
-    /// Replaces the document of a message, which is named by its time and tie. Returns the message as it was; `None`, with
-    /// nothing changed, if there is none.
+    /// Replaces the document of the message with this time and tie. Returns the message as it was before; `None`, with
+    /// nothing changed, if it does not exist.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; `Limit` and `Unsupported` for a document that cannot be stored. A
@@ -35,7 +35,7 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Deletes a message, which is named by its time and tie. Returns it; `None` if there is none.
+    /// Deletes the message with this time and tie. Returns it; `None` if it does not exist.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
@@ -56,9 +56,9 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Deletes the messages of a range of times, or only those for which a filter is true. Each call deletes a bounded
-    /// number. With `dry_run` the messages are only counted. If the options of the container keep deleted messages, they
-    /// can be [restored](Self::restore_messages). The latest values of fields stay.
+    /// Deletes the messages in a range of times, or only those that match a filter. Each call deletes a bounded number.
+    /// With `dry_run` the messages are only counted. If the options of the container keep deleted messages, they can be
+    /// [restored](Self::restore_messages). The latest values of fields do not change.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist, and for operands of the filter that do not fit: nothing has changed
@@ -110,13 +110,13 @@ impl ContainersMut<'_> {
         Ok(deleted)
     }
 
-    /// Restores deleted messages of a container, the last deletion first; a bounded number in one call.
+    /// Restores deleted messages of a container, a bounded number in one call, beginning with the last deletion.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
-    /// Reads up to `examined_max` deleted messages, with one lookup for each; memory for them.
+    /// Reads up to `examined_max` deleted messages, with one lookup for each, and keeps them in memory.
     pub fn restore_messages(&mut self, container: &str, range: &RestoreRange) -> Result<Restored> {
         self.change(
             |containers, now| containers.restore_messages(now, container, range),

@@ -1,7 +1,7 @@
-//! The rows of a container's series follow its messages.
+//! Keeps the rows of a container's series in step with its messages.
 //!
-//! A message that is stored as a new one adds a row. After every other change, the rows of the times that it has touched are
-//! removed and made anew from the messages.
+//! A newly stored message adds a row. After every other change, the rows of the affected times are removed and created
+//! again from the messages.
 
 use crate::container::append::ContainersMut;
 use crate::container::name::series_of;
@@ -14,7 +14,7 @@ use tidalite_messages::{
     MessageToken,
 };
 
-/// Number of messages whose rows are made at a time.
+/// Number of messages whose rows are created at a time.
 const ROWS_AT_ONCE: u64 = 10_000;
 
 /// A range of times, both ends inclusive.
@@ -59,7 +59,7 @@ impl Groups<'_> {
     }
 }
 
-/// Some messages, in order, and the position of the next ones.
+/// Some messages in order, and the position of the messages that follow.
 struct Page {
     documents: Vec<(i64, Document)>,
     next: Option<MessageQuery>,
@@ -85,7 +85,7 @@ impl ContainersMut<'_> {
         Ok(Groups { order, groups })
     }
 
-    /// Makes the rows of messages that were appended.
+    /// Creates the rows of messages that were appended.
     pub(super) fn follow_appended(
         &mut self,
         messages: &[Append<'_>],
@@ -132,9 +132,9 @@ impl ContainersMut<'_> {
         self.remove_gone(appended)
     }
 
-    /// Removes the rows of messages that the table has removed by itself.
+    /// Removes the rows of messages that the table has removed by itself, by expiry or rotation.
     fn remove_gone(&mut self, appended: &Appended) -> Result<()> {
-        // The oldest messages have gone, and between them there are only protected ones.
+        // The oldest messages are gone. Only protected messages remain between them.
         let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
         for removed in appended.expired.iter().chain(&appended.rotated) {
             let key = removed.message.key;
@@ -149,7 +149,7 @@ impl ContainersMut<'_> {
         Ok(())
     }
 
-    /// Makes the rows of the messages of a span of times anew.
+    /// Removes the rows in a span of times and creates them again from the messages.
     pub(super) fn remake(&mut self, container: &str, (from, to): Span) -> Result<()> {
         let name = series_of(&self.table_name(), container)?;
         let mut series = self.txn.check_numbers(name.clone())?;
@@ -172,8 +172,8 @@ impl ContainersMut<'_> {
         Ok(())
     }
 
-    /// Reads messages of a container, including expired ones that are not removed yet. Of a time with more messages than
-    /// a series can have rows, the first ones are read.
+    /// Reads messages of a container, including expired ones that are not removed yet. If a time has more messages than
+    /// a series can have rows, only the first of its messages are read.
     fn messages_of(
         &self,
         container: &str,
@@ -197,7 +197,7 @@ impl ContainersMut<'_> {
                 _ => 1,
             };
             if of_time > most {
-                // The rest of this time has no rows.
+                // Further messages of this time have no rows.
                 query.from = time.saturating_add(1);
                 query.after = None;
                 let next = (time < query.to).then_some(query);

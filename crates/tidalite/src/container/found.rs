@@ -1,4 +1,4 @@
-//! Filters of queries, and the messages that they find.
+//! Filters and selected fields of queries, and the messages that queries find.
 
 use crate::txn::pages::Pages;
 use crate::types::error::{Error, Result};
@@ -66,7 +66,7 @@ impl<'m> FoundMessage<'m> {
     }
 }
 
-/// The names of the fields of a table, read when they are first needed.
+/// The names of the fields of a table. They are read on first use.
 #[derive(Default)]
 pub(super) struct Names(OnceCell<FieldNames>);
 
@@ -80,12 +80,12 @@ impl Names {
     }
 }
 
-/// Turns an error of an expression into one of this library.
+/// Converts an error of an expression to an error of this library.
 pub(super) fn expression_error(error: ExpressionError) -> Error {
     tidalite_pager::Error::from(error).into()
 }
 
-/// A filter whose fields were looked up for one snapshot.
+/// A filter with the numbers of its fields in one snapshot.
 pub(super) struct Filter<'f> {
     expression: &'f Expression,
     paths: Vec<EncodedPath>,
@@ -121,7 +121,7 @@ pub struct Message {
     pub document: Document,
 }
 
-/// The fields of a query, looked up for one snapshot.
+/// The fields that a query selects, with their numbers in one snapshot.
 pub(super) struct Fields<'f>(Option<EncodedProjection<'f>>);
 
 impl<'f> Fields<'f> {

@@ -1,4 +1,4 @@
-//! Messages of a queue go to containers, in the transaction that acknowledges them.
+//! Moves messages of a queue to containers, in the transaction that acknowledges them.
 
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
@@ -9,7 +9,7 @@ use tidalite_messages::{Append, AppendOutcome, Document, LeaseLimits, QueueMessa
 /// Name of the consumer that holds messages while they are handed over.
 const CONSUMER: &str = "hand-over";
 
-/// Time after which a message is tried again that a container had no room for.
+/// Delay before the next attempt for a message that its container had no room for.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// A message for a container, made from a message of a queue.
@@ -26,19 +26,19 @@ pub struct Handed {
 /// Result of handing messages over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandOver {
-    /// Number of messages that were appended, or that their container did not need: these are acknowledged.
+    /// Number of messages that were acknowledged: they were appended, or their container did not need them.
     pub done: u64,
-    /// Number of messages that became dead letters of the group, because no document could be made from them, or one that
-    /// cannot be stored.
+    /// Number of messages that became dead letters of the group, because `make` returned no document or one that cannot
+    /// be stored.
     pub dead: u64,
     /// Number of messages that their container rejected. The group gets them again after a minute.
     pub rejected: u64,
 }
 
 impl WriteTxn {
-    /// Moves messages of a queue's group to containers: makes a document of each with `make`, appends it and acknowledges the
-    /// message, all in this transaction. So each message gets to its container exactly once, whatever fails in between. A
-    /// message of which `make` makes nothing becomes a dead letter.
+    /// Moves messages of a queue's group to containers: `make` converts each message to a document, which is appended,
+    /// and the message is acknowledged, all in this transaction. So each message reaches its container exactly once,
+    /// even after a failure at any point. A message for which `make` returns `None` becomes a dead letter.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -72,7 +72,7 @@ impl WriteTxn {
         containers: &str,
         make: &mut dyn FnMut(&QueueMessage) -> Option<Handed>,
     ) -> Result<HandOver> {
-        // An error in between would leave messages leased.
+        // If an error occurs in between, the messages would stay leased.
         self.changing(|txn| txn.hand_over_leased(queue, (group, limits), containers, make))
     }
 
@@ -123,7 +123,7 @@ impl WriteTxn {
         })
     }
 
-    /// Appends messages; `None` for a message that cannot be stored.
+    /// Appends messages; the result is `None` for a message that cannot be stored.
     fn append_each(
         &mut self,
         containers: &str,
@@ -141,7 +141,7 @@ impl WriteTxn {
             Err(error) if !refused(error.kind()) => return Err(error),
             Err(_) => {}
         }
-        // Nothing has changed. The messages that are refused are found one by one.
+        // Nothing has changed. The messages are appended one by one to find the refused ones.
         let mut outcomes = Vec::with_capacity(messages.len());
         for message in messages {
             outcomes.push(match containers.append(message) {

@@ -15,8 +15,8 @@ use tidalite_messages::{
 const EVER: (i64, i64) = (i64::MIN, i64::MAX);
 
 impl ContainersMut<'_> {
-    /// Changes the options of the table. New default options hold for the messages that are already stored, too:
-    /// [`maintain`](Self::maintain) removes messages that are then expired or beyond a maximum.
+    /// Changes the options of the table. New default options also apply to messages that are already stored:
+    /// [`maintain`](Self::maintain) removes messages that are expired or exceed a maximum under the new options.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
@@ -33,8 +33,8 @@ impl ContainersMut<'_> {
     }
 
     /// Creates columns in the series of a container before numbers arrive for them, with types of your choice, such as
-    /// decimals or integers. A column is named as the path of a field, and must be nullable. Without this, a column has
-    /// floats, or integers if its first number is an integer beyond 2^53.
+    /// decimals or integers. A column has the path of its field as its name, and must be nullable. Without this call, a
+    /// new column has the type float, or integer if its first number is an integer beyond 2^53.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; `Schema` for a column that exists, is not nullable or holds no
@@ -64,7 +64,7 @@ impl ContainersMut<'_> {
             .as_container(|txn| txn.add_number_columns(&name, columns))
     }
 
-    /// Creates a container, with options of its own or the default ones of the table. Returns its number.
+    /// Creates a container with options of its own, or with the default options of the table. Returns its number.
     ///
     /// # Errors
     /// `Unsupported` for a name that exists or cannot be used and for options that cannot be used; `Limit` for a long name
@@ -78,8 +78,8 @@ impl ContainersMut<'_> {
         self.change_only(|containers, now| containers.create_container(now, name, options.cloned()))
     }
 
-    /// Changes the options of a container; with `None` it gets the default ones of the table. They hold for the messages that
-    /// are already stored, too, but the rule for equal times only for later ones.
+    /// Changes the options of a container; `None` selects the default options of the table. They also apply to messages
+    /// that are already stored, except the rule for equal times, which applies to later messages only.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist and for options that cannot be used; a damaged page, a full disk.
@@ -87,7 +87,7 @@ impl ContainersMut<'_> {
         self.change_only(|containers, _| containers.set_options(name, options.cloned()))
     }
 
-    /// Gives a container and its series another name.
+    /// Renames a container and its series.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist, and for a new name that exists or cannot be used; `InvalidName` if
@@ -102,14 +102,14 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Drops a container with its messages and its series. Within the time that its options keep deleted messages it can be
-    /// restored.
+    /// Drops a container with its messages and its series. It can be restored for as long as its options keep deleted
+    /// messages.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
     pub fn drop_container(&mut self, name: &str) -> Result<DroppedContainer> {
         self.txn.free_space();
-        // A name that is too long for a series has none.
+        // If the name is too long for a series, the container has no series.
         let series = series_of(&self.table_name(), name).ok();
         self.change(
             |containers, now| containers.drop_container(now, name),
@@ -122,14 +122,14 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Restores the container of this name that was dropped last, under the same or another name; of several that were dropped
-    /// at the same time, the one with the greatest number. Returns its number.
+    /// Restores the container with this name that was dropped last, under the same name or another one. If several were
+    /// dropped at the same time, the one with the greatest number is restored. Returns its number.
     ///
     /// # Errors
     /// `Unsupported` if there is no such container or the new name exists; a damaged page, a full disk.
     ///
     /// # Cost
-    /// Makes the rows of its series from all of its messages.
+    /// Creates the rows of its series from all of its messages.
     pub fn restore_container(&mut self, name: &str, new_name: &str) -> Result<u32> {
         self.check_new_series(new_name)?;
         self.change(
@@ -141,9 +141,9 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Does a bounded step of the work that is due: removes messages that have expired or are beyond a maximum, deleted
-    /// messages that cannot be restored any more, and old idempotency keys. About `budget` rows are read. Call it from time
-    /// to time, until it is done.
+    /// Does a bounded step of maintenance: removes messages that have expired or exceed a maximum, deleted messages
+    /// that can no longer be restored, and old idempotency keys. Reads about `budget` rows. Call it from time to time,
+    /// repeatedly until it is done.
     ///
     /// # Errors
     /// A damaged page, a full disk.
@@ -160,13 +160,13 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Drops all containers for good, with their messages and their series. The table stays, without containers.
+    /// Drops all containers for good, with their messages and their series. The table remains, without containers.
     ///
     /// # Errors
     /// A damaged page, a full disk.
     ///
     /// # Cost
-    /// The cost of removing each series.
+    /// As much as removing each series.
     pub fn clear(&mut self) -> Result<()> {
         let options = self.options()?;
         loop {
@@ -188,7 +188,7 @@ impl ContainersMut<'_> {
         })
     }
 
-    /// Rebuilds containers of which parts may be lost.
+    /// Rebuilds the containers of a table that may have lost parts.
     fn recover(&mut self) -> Result<ContainersRecovery> {
         let now = self.txn.now_ns();
         self.txn.change_table(self.index, |tree, pages| {
@@ -196,8 +196,9 @@ impl ContainersMut<'_> {
         })
     }
 
-    /// Makes the rows of the series of all containers anew from their messages. A series with columns that hold no numbers
-    /// is replaced by one without them. [`Database::check`](crate::Database::check) finds out whether this is needed.
+    /// Creates the rows of the series of all containers again from their messages. If a series has columns that hold no
+    /// numbers, it is replaced by a series without these columns. [`Database::check`](crate::Database::check) detects
+    /// whether this is needed.
     ///
     /// # Errors
     /// `Schema` if a series with the name of a container's series is not a series of a container; a damaged page, a full disk.
@@ -208,7 +209,7 @@ impl ContainersMut<'_> {
         self.each_container(&mut |containers, name| containers.rebuild_series_of(name))
     }
 
-    /// Makes the rows of the series of a container anew from its messages.
+    /// Creates the rows of the series of a container again from its messages.
     pub(super) fn rebuild_series_of(&mut self, container: &str) -> Result<()> {
         let series = series_of(&self.table_name(), container)?;
         self.txn.check_numbers(series.clone())?;
@@ -244,7 +245,7 @@ impl ContainersMut<'_> {
 }
 
 impl WriteTxn {
-    /// Rebuilds the derived rows of a table of containers. Passes a text to `problem` for each loss.
+    /// Rebuilds the derived rows of a table of containers. Passes a description of each loss to `problem`.
     pub(crate) fn recover_containers(
         &mut self,
         name: &str,
@@ -274,7 +275,7 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Drops a table of containers with everything in it, and the series of the containers; returns whether it existed.
+    /// Drops a table of containers with its contents and the series of the containers; returns whether it existed.
     ///
     /// # Errors
     /// `WrongType` for another kind of table; a damaged page, a full disk.

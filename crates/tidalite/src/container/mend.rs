@@ -1,4 +1,4 @@
-//! Makes the series of containers fit the messages that a salvage has found.
+//! Makes the series of containers match the messages that a salvage has found.
 
 use crate::container::compare::compare_table;
 use crate::container::name::series_of;
@@ -7,7 +7,7 @@ use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
 use crate::types::name::{CONTAINER_TAG, SeriesName};
 
-/// The tag of a series that is kept because no message has its rows.
+/// The tag of a series that is kept although no message has its rows.
 const KEPT_TAG: &str = "salvaged";
 
 /// A container whose series differs from its messages.
@@ -18,8 +18,9 @@ struct Differing {
 }
 
 impl WriteTxn {
-    /// Makes the series of containers anew that differ from the messages. A series with rows or numbers that no message has is
-    /// kept under another name, because the messages may be lost. Passes a text to `problem` for each such series.
+    /// Creates the series of containers again if they differ from the messages. If a series has rows or numbers that no
+    /// message has, the old series is kept under another name, because the messages may have been lost. Passes a text
+    /// to `problem` for each such series.
     ///
     /// # Errors
     /// `WrongType` for another kind of table; a damaged page, a full disk.
@@ -68,7 +69,7 @@ impl WriteTxn {
         Ok(differing)
     }
 
-    /// Gives a series a name that is free; returns the name.
+    /// Renames a series to a name that is not in use; returns the name.
     fn keep_aside(
         &mut self,
         series: &SeriesName,
@@ -80,7 +81,7 @@ impl WriteTxn {
                 .map(|(key, value)| (key.to_owned(), value.to_owned()));
             let name = match SeriesName::new(table, tags) {
                 Ok(name) if self.check_name_fits(&name).is_ok() => name.to_string(),
-                // A shorter name, for a container whose name leaves no room for a second tag.
+                // A shorter name, for a container whose name leaves too little space for a second tag.
                 _ => format!("{KEPT_TAG}-{number}"),
             };
             match self.rename_any(series, &name) {

@@ -1,4 +1,4 @@
-//! Containers: messages of many sources, each a document with fields, in the order of their times.
+//! Containers: messages of many sources, each a document with fields, ordered by time.
 //!
 //! ```text
 //! name          the series of a container

@@ -1,4 +1,4 @@
-//! The name of the series in which the numbers of a container are.
+//! The name of the series that holds the numbers of a container.
 
 use crate::types::error::Result;
 use crate::types::name::{CONTAINER_TAG, SeriesName};

@@ -29,9 +29,10 @@ impl<S: ReadSource> Reading<S> {
 impl WriteTxn {
     /// Opens a table of containers; creates it with the default options if it does not exist.
     ///
-    /// A container has the messages of one source, such as a device, in the order of their times. A message is a document
-    /// with any fields, as in JSON. Its numbers are also in the columns of a series of the container, so that every query of
-    /// series works on them: the series of the container `pump 3` in the table `devices` is `devices{container="pump 3"}`.
+    /// A container has the messages of one source, such as a device, in the order of their times. A message is a
+    /// document with any fields, as in JSON. Its numbers are also stored in a series of the container, so that every
+    /// query of series can be used on them: the series of the container `pump 3` in the table `devices` is
+    /// `devices{container="pump 3"}`.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -89,7 +90,7 @@ impl WriteTxn {
         asked: Option<&ContainerTableOptions>,
     ) -> Result<ContainersMut<'_>> {
         let Some(index) = self.open_untyped(name, LAYOUT)? else {
-            // The table has a series for each container.
+            // The table name must fit into the names of the containers' series.
             series_of(name, "c")?;
             let options = asked.cloned().unwrap_or_default();
             check_options(options.problem())?;

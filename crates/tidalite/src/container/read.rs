@@ -15,7 +15,7 @@ use tidalite_messages::{
 /// A selection of messages of a container and of their fields.
 #[derive(Clone, Debug, Default)]
 pub struct Select {
-    /// Times, direction, number of messages, and the place at which to begin.
+    /// Range of times, direction, maximum number of messages, and position at which to begin.
     pub query: MessageQuery,
     /// Selects only messages for which this expression is true.
     pub filter: Option<Expression>,
@@ -28,13 +28,13 @@ pub struct Select {
 pub struct MessagePage {
     /// The messages.
     pub messages: Vec<Message>,
-    /// The place at which the next page begins; `None` at the end.
+    /// The position at which the next page begins; `None` at the end.
     pub next: Option<MessageToken>,
 }
 
 /// A table of containers, in a snapshot or in the current state of a write transaction.
 ///
-/// Messages that have expired when the view was opened are not found.
+/// Messages that had expired when the view was opened are not found.
 pub struct Containers<'a> {
     pub(super) reader: ContainersReader<Pages<'a>>,
     named: Named<'a>,
@@ -72,7 +72,7 @@ impl<'a> Containers<'a> {
         Ok(self.reader.stat()?)
     }
 
-    /// Name of the series that has the numbers of a container. It exists once a message had a number.
+    /// Name of the series that holds the numbers of a container. The series exists once a message has had a number.
     ///
     /// # Errors
     /// `InvalidName` for a name that is too long.
@@ -80,7 +80,7 @@ impl<'a> Containers<'a> {
         Ok(series_of(self.name(), container)?.to_string())
     }
 
-    /// Lists containers whose names begin with `prefix`, in order, behind the name `after`; at most `limit`.
+    /// Lists containers whose names begin with `prefix` and follow the name `after`, in order; at most `limit`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -114,7 +114,7 @@ impl<'a> Containers<'a> {
         Ok(self.reader.dropped(prefix, self.now, after, limit)?)
     }
 
-    /// Lists deletions of messages of a container that can still be restored, the newest first.
+    /// Lists deletions of messages of a container that can still be restored, newest first.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged or unreadable page.
@@ -152,12 +152,12 @@ impl<'a> Containers<'a> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// One row.
+    /// Reads one row.
     pub fn latest(&self, container: &str) -> Result<Vec<LatestValue>> {
         Ok(self.reader.latest(container)?)
     }
 
-    /// The latest values of these fields of a container; `None` for a field that no message had.
+    /// The latest values of these fields of a container; `None` for a field that no message has had.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -165,9 +165,9 @@ impl<'a> Containers<'a> {
         Ok(self.reader.latest_of(container, fields)?)
     }
 
-    /// Passes messages of a container to `each`, without decoding them, until it breaks. The limit of the query counts the
-    /// messages that match the filter; `fields` of `select` have no effect. Returns the place at which to go on, if `each` or
-    /// the limit ended the query.
+    /// Passes messages of a container to `each`, without decoding them, until it breaks. The limit of the query counts
+    /// the messages that match the filter; `fields` of `select` have no effect. Returns the position at which a later
+    /// query can continue, if `each` or the limit ended the query.
     ///
     /// # Errors
     /// `Unsupported` for a token of another container and for operands of a filter that do not fit; a damaged or unreadable
@@ -205,7 +205,7 @@ impl<'a> Containers<'a> {
         Ok(None)
     }
 
-    /// One page of the messages of a container, with the fields that `select` asks for.
+    /// One page of the messages of a container, with the fields that `select` selects.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -244,8 +244,8 @@ impl<'a> Containers<'a> {
         Ok(MessagePage { messages, next })
     }
 
-    /// Passes messages of several containers to `each` in the order of their times, with the name of their container, until
-    /// it breaks.
+    /// Passes messages of several containers to `each` in the order of their times, with the name of their container,
+    /// until it breaks.
     ///
     /// # Errors
     /// As for [`each`](Self::each), without tokens: `after` of the query must be `None`.
@@ -297,7 +297,7 @@ impl<'a> Containers<'a> {
         Ok(Some(Filter::new(filter, &self.numbers()?)))
     }
 
-    /// Numbers of the names of fields.
+    /// Returns a function that looks up the number of a field's name.
     pub(super) fn numbers(&self) -> Result<impl Fn(&str) -> Option<u32> + '_> {
         let names = self.field_names()?;
         let numbers: std::collections::HashMap<&str, u32> = names
@@ -308,8 +308,8 @@ impl<'a> Containers<'a> {
         Ok(move |name: &str| numbers.get(name).copied())
     }
 
-    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation. The check of a
-    /// database does the same with all tables, and checks their pages, too.
+    /// Checks every rule of the format for the rows of the table, and calls `problem` with each violation. The check of
+    /// a database does the same with all tables, and also checks their pages.
     ///
     /// # Errors
     /// A damaged or unreadable page, rows that cannot be decoded.

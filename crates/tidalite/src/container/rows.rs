@@ -1,10 +1,11 @@
 //! The rows of a container's series: the numbers of its messages.
 //!
-//! Each number in a message, also in objects within it (`position.latitude`), has a column of that name. A column is made
-//! when its first number arrives: for integers beyond 2^53 it has integers, for all other numbers floats. A number that a
-//! column cannot hold exactly is null in the row; in columns of integers 2^64 - 1 and -2^63 are, because they stand for null.
-//! A number has no column if the series has as many as it can have. Of the messages of one time, only as many have rows as a
-//! series can have of one time ([`time_rows_max`](crate::limits::time_rows_max)). The messages have all numbers, exactly.
+//! Each number in a message, also in objects within it (`position.latitude`), has a column of that name. A column is
+//! created when its first number arrives. Its type is integer if that number is an integer beyond 2^53, otherwise
+//! float. A number that a column cannot hold exactly is null in the row; columns of integers cannot hold 2^64 - 1 and
+//! -2^63, because these stand for null. A number has no column if the series already has the maximum number of columns.
+//! Of the messages of one time, only as many have rows as a series can have rows of one time
+//! ([`time_rows_max`](crate::limits::time_rows_max)). The messages themselves have all numbers, exactly.
 
 use crate::catalog::entries::{self, SeriesInfo, SeriesKey};
 use crate::series::write::SeriesMut;
@@ -24,7 +25,7 @@ use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_messages::{Document, FieldNumber};
 
-/// The greatest integer up to which floats hold all integers.
+/// The greatest integer up to which every integer is exact as a float.
 const EXACT_MAX: i128 = 1 << 53;
 
 /// The type of a new column for this number.
@@ -52,7 +53,7 @@ pub(super) struct Columns<'c> {
     own: &'c [Column],
     /// Columns that the series does not have yet.
     new: Vec<Column>,
-    /// The column behind the one that was found last. Messages mostly have the same fields in the same order.
+    /// Index of the column after the one that was found last. Messages mostly have the same fields in the same order.
     next: usize,
 }
 
@@ -65,7 +66,7 @@ impl<'c> Columns<'c> {
         }
     }
 
-    /// The columns that the series has.
+    /// The columns that the series already has.
     pub(super) fn own(&self) -> &'c [Column] {
         self.own
     }
@@ -96,7 +97,8 @@ impl<'c> Columns<'c> {
         self.len() < COLUMNS_MAX && (1..=COLUMN_NAME_BYTES_MAX).contains(&name.len())
     }
 
-    /// The column for a number of this name. If there is none, one is added, if there is room for it.
+    /// The column for a number with this name. If it does not exist, it is added, as long as the series has room for
+    /// it.
     fn find_or_add(&mut self, name: &str, number: FieldNumber) -> Option<usize> {
         if let Some(found) = self.find(name) {
             return Some(found);
@@ -114,8 +116,8 @@ impl<'c> Columns<'c> {
         self.own.iter().map(null_of).collect()
     }
 
-    /// Writes the numbers of a document into a row of nulls, and passes the names that have no column to `missing`. Returns
-    /// whether the document has a row, which is so if any of its numbers has a column.
+    /// Writes the numbers of a document into a row of nulls, and passes the names that have no column to `missing`.
+    /// Returns whether the document has a row: true if any of its numbers has a column.
     pub(super) fn fill(
         &mut self,
         document: &Document,
@@ -139,7 +141,7 @@ fn null_of(column: &Column) -> u64 {
     column.null().unwrap_or(0)
 }
 
-/// Sets the word of a number. A number that the column cannot hold exactly leaves the null.
+/// Sets the word of a number. If the column cannot hold the number exactly, the word remains null.
 fn set_word(column: &Column, number: FieldNumber, word: &mut u64) {
     match (column.ty, number) {
         (ColumnType::F64, FieldNumber::Float(x)) => *word = x.to_bits(),
@@ -158,16 +160,16 @@ struct Cell {
     number: FieldNumber,
 }
 
-/// Rows of one series.
+/// Rows to insert into one series.
 struct NewRows {
     times: Vec<i64>,
-    /// The columns, one behind the other, each with room for `len` rows.
+    /// The columns one after the other, each with room for `len` rows.
     words: Vec<u64>,
     len: usize,
 }
 
 impl NewRows {
-    /// Makes a row of each document that has a number in a column.
+    /// Creates a row for each document that has a number in a column.
     fn new(columns: &[Column], documents: &[(i64, &Document)], cells: &[Cell]) -> Self {
         let len = documents.len();
         let mut words = Vec::with_capacity(columns.len() * len);
@@ -195,8 +197,7 @@ impl NewRows {
     }
 }
 
-/// Whether a series can belong to a container. Series of containers all have these properties; a series with others was
-/// not made for a container.
+/// Whether a series can belong to a container. All series of containers have these properties.
 pub(super) fn is_own(info: &SeriesInfo) -> bool {
     let schema = &info.schema;
     schema.unit == Unit::Nanos
@@ -222,8 +223,8 @@ impl NumberSeries {
     }
 }
 
-/// Whether a change of a series was made. It is refused, with nothing changed, if a time would have more rows than a series
-/// of that many columns can have.
+/// Whether a change of a series was made. The change is refused, with nothing changed, if a time would have more rows
+/// than a series with that many columns can have.
 fn is_made(changed: Result<()>) -> Result<bool> {
     match changed {
         Ok(()) => Ok(true),
@@ -237,7 +238,7 @@ impl WriteTxn {
         entries::find(&self.roots, &self.pages, SeriesKey::Name(name))
     }
 
-    /// The series of a container, if it exists; an error if the series of this name cannot be one of a container.
+    /// The series of a container, if it exists; an error if the series with this name cannot belong to a container.
     fn numbers_series(&self, name: &SeriesName) -> Result<Option<SeriesId>> {
         let Some(id) = self.find_series(name)? else {
             return Ok(None);
@@ -256,14 +257,15 @@ impl WriteTxn {
         }
     }
 
-    /// Checks that a container can have a series of this name: the name fits, and a series that has it is the container's.
+    /// Checks that a container can have a series of this name: the name is valid, and an existing series with this name
+    /// belongs to the container.
     pub(super) fn check_numbers(&self, name: SeriesName) -> Result<NumberSeries> {
         self.check_name_fits(&name)?;
         let id = self.numbers_series(&name)?;
         Ok(NumberSeries { name, id })
     }
 
-    /// If a container's series has columns that hold no numbers, replaces it by an empty series with the others.
+    /// If a container's series has columns that hold no numbers, replaces it by an empty series without these columns.
     pub(super) fn keep_columns_of_numbers(&mut self, name: &SeriesName) -> Result<()> {
         let Some(id) = self.numbers_series(name)? else {
             return Ok(());
@@ -280,7 +282,7 @@ impl WriteTxn {
         }
     }
 
-    /// Checks that a new container can have a series of this name: the name fits, and no series has it.
+    /// Checks that a new container can have a series of this name: the name is valid, and no series has it.
     pub(super) fn check_new_numbers(&self, name: &SeriesName) -> Result<()> {
         self.check_name_fits(name)?;
         match self.find_series(name)? {
@@ -312,9 +314,9 @@ impl WriteTxn {
         series.merge(MergePolicy::KeepAll).open()
     }
 
-    /// Inserts rows with the numbers of documents at their times, in this order. The series is created, and gets columns, as
-    /// needed. A document without numbers adds no row. If it is known that the series has no row after `newest`, nothing is
-    /// read to find out.
+    /// Inserts the numbers of documents as rows at their times, in this order. The series and its columns are created
+    /// as needed. A document without numbers adds no row. If the caller knows that the series has no row after
+    /// `newest`, the series is not read to find out.
     pub(super) fn insert_numbers(
         &mut self,
         to: &NumberSeries,
@@ -350,7 +352,7 @@ impl WriteTxn {
             Some(id) => {
                 let mut series = self.series_by_id(id)?;
                 if !new.is_empty() {
-                    // If the columns are refused, their numbers are in the messages only.
+                    // If the series refuses the columns, their numbers are stored in the messages only.
                     is_made(series.add_columns(&new))?;
                 }
                 series
@@ -369,7 +371,7 @@ impl WriteTxn {
         if len == 0 || is_made(series.append_rows(&rows.times, &rows.columns(0..len)))? {
             return Ok(());
         }
-        // Some time has too many rows: all others are inserted.
+        // Some time has too many rows: the rows of all other times are inserted.
         for (i, time) in rows.times.iter().enumerate() {
             is_made(series.append_rows(&[*time], &rows.columns(i..i + 1)))?;
         }
@@ -388,7 +390,7 @@ impl WriteTxn {
         Ok(())
     }
 
-    /// Removes the series of a container. A series of the same name that is not one of a container stays.
+    /// Removes the series of a container. A series of the same name that cannot belong to a container is kept.
     pub(super) fn remove_all_numbers(&mut self, name: &SeriesName) -> Result<()> {
         match self.numbers_series(name) {
             Ok(Some(id)) => self.remove_series_by_id(id).map(drop),
@@ -398,7 +400,7 @@ impl WriteTxn {
         }
     }
 
-    /// Gives a series another name, whether it can be one of a container or not.
+    /// Renames a series, whether or not it can belong to a container.
     pub(super) fn rename_any(&mut self, from: &SeriesName, to: &str) -> Result<()> {
         match self.find_series(from)? {
             Some(id) => self.as_container(|txn| txn.rename_series(id, to)),
@@ -406,7 +408,7 @@ impl WriteTxn {
         }
     }
 
-    /// Gives the series of a container another name.
+    /// Renames the series of a container.
     pub(super) fn rename_numbers(&mut self, from: &SeriesName, to: &SeriesName) -> Result<()> {
         match self.numbers_series(from)? {
             Some(id) => self.rename_series(id, &to.to_string()),

@@ -1,11 +1,11 @@
-//! Thinning of containers: older messages become fewer.
+//! Thinning of containers: replaces older messages by fewer ones.
 
 use crate::container::append::ContainersMut;
 use crate::container::read::Containers;
 use crate::types::error::Result;
 use tidalite_messages::{Thinned, Thinning};
 
-/// Number of containers with rules that are listed at a time.
+/// Number of containers with thinning rules that are listed at a time.
 const LISTED: usize = 1_000;
 
 /// Result of thinning a table of containers.
@@ -15,14 +15,14 @@ pub struct ThinnedContainers {
     pub examined: u64,
     /// Number of messages that were removed.
     pub removed: u64,
-    /// Number of messages that stand for several others.
+    /// Number of messages that now stand for several others.
     pub changed: u64,
     /// Whether all rules have been applied to all messages that are old enough.
     pub is_done: bool,
 }
 
 impl Containers<'_> {
-    /// The rules by which a container is thinned; `None` if it has none.
+    /// The thinning rules of a container; `None` if it has none.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -32,7 +32,7 @@ impl Containers<'_> {
 }
 
 impl ContainersMut<'_> {
-    /// Sets the rules by which a container is thinned, or removes them. New rules begin at the oldest message.
+    /// Sets the thinning rules of a container, or removes them. New rules begin at the oldest message.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -65,14 +65,14 @@ impl ContainersMut<'_> {
         self.change_only(|containers, _| containers.set_thinning(container, thinning.cloned()))
     }
 
-    /// Thins all containers that have rules, as far as the rules permit; reads about `examined_max` messages. The messages
-    /// stay as they are until this transaction commits. The rows of the series follow.
+    /// Thins all containers that have rules, as far as the rules permit; reads about `examined_max` messages. The rows
+    /// of the series are changed as well. Other transactions see the old messages until this one commits.
     ///
     /// # Errors
     /// A damaged page, a full disk.
     ///
     /// # Cost
-    /// A descent for each rule of each container with rules, then the messages that have become old enough.
+    /// A descent for each rule of each container with rules, then reads the messages that have become old enough.
     pub fn thin(&mut self, examined_max: u64) -> Result<ThinnedContainers> {
         let mut all = ThinnedContainers {
             is_done: true,

@@ -1,4 +1,4 @@
-//! Values of a hash table that are counted up and down.
+//! Values of a hash table that can be incremented and decremented.
 
 use crate::hash::write::HashTableMut;
 use crate::tables::codec::{TableKey, TableValue};
@@ -53,7 +53,7 @@ floats! { f32, f64 }
 
 impl<K: TableKey + ?Sized, V: Counter> HashTableMut<'_, K, V> {
     /// Adds `by` to the value of a key and returns the sum. A key that does not exist counts as zero. In a table with
-    /// duplicates the sum is a further record of the key.
+    /// duplicates the sum becomes an additional record of the key.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -70,7 +70,7 @@ impl<K: TableKey + ?Sized, V: Counter> HashTableMut<'_, K, V> {
     /// [`set`](Self::set).
     ///
     /// # Cost
-    /// A lookup. The transaction is the only writer, so nobody can change the value in between.
+    /// A lookup. The transaction is the only writer, so the value cannot change between the read and the write.
     pub fn increment(&mut self, key: &K, by: &V) -> Result<V> {
         self.count(key, |value| value.plus(by))
     }

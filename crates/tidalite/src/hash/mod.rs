@@ -1,4 +1,5 @@
-//! Hash tables: records under keys that need no order, with duplicates, history and an index that can be rebuilt.
+//! Hash tables: records with keys that need no order. They support duplicates and history, and their index can be
+//! rebuilt.
 //!
 //! ```text
 //! options      how keys are kept, duplicates, history

@@ -15,9 +15,9 @@ use tidalite_index::HashWriter;
 const LAYOUT: TableLayout = TableLayout::Hash;
 
 impl<S: ReadSource> Reading<S> {
-    /// Opens the hash table with this name, with keys and values of plain bytes or of the types with which the table was
-    /// created; returns `None` if it does not exist. Plain bytes open a table of any types: keys and values are then their
-    /// stored bytes.
+    /// Opens the hash table with this name; returns `None` if it does not exist. Keys and values are plain bytes, or
+    /// have the types with which the table was created. Plain bytes open a table of any types: keys and values are then
+    /// their stored bytes.
     ///
     /// # Errors
     /// `WrongType` for another kind of table or other types; a damaged or unreadable page.
@@ -99,8 +99,8 @@ impl WriteTxn {
         }
     }
 
-    /// Opens an existing hash table for changes to the bytes of its keys and values, whatever types are stored with it;
-    /// returns `None`, and creates nothing, if it does not exist. The bytes must decode as these types.
+    /// Opens an existing hash table for changes to the bytes of its keys and values, whatever their types; returns
+    /// `None`, and creates nothing, if it does not exist. The bytes must decode as the stored types.
     ///
     /// # Errors
     /// `WrongType` for another kind of table; `Broken`; errors of the file.
@@ -113,8 +113,8 @@ impl WriteTxn {
         Ok(Some(HashTableMut::new(self, index, at)))
     }
 
-    /// Builds the index of a hash table of which parts may be lost from its records. If its options are lost, the table
-    /// becomes a table of bytes, and the result is false.
+    /// Rebuilds the index of a hash table that may have lost parts, from its records. If its options are lost, the
+    /// table becomes a table of bytes, and the result is false.
     pub(crate) fn recover_hash_table(&mut self, name: &str) -> Result<bool> {
         let Some(index) = self.open_table(name, Some(false))? else {
             return Ok(true);
@@ -168,7 +168,7 @@ impl WriteTxn {
         Ok(HashTableMut::new(self, index, at))
     }
 
-    /// Opens a hash table that was found; returns its indexes among the open tables and the open hash tables.
+    /// Opens a hash table that exists; returns its indexes among the open tables and the open hash tables.
     fn open_found_hash(&mut self, name: &str) -> Result<(usize, usize)> {
         let Some(index) = self.open_table(name, Some(false))? else {
             unreachable!("it was found");

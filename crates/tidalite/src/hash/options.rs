@@ -27,7 +27,7 @@ impl PartialEq for HashTableOptions {
 
 impl Eq for HashTableOptions {}
 
-/// The options of an existing table, to create another one like it.
+/// The options of an existing table, to create another table like it.
 impl From<HashOptions> for HashTableOptions {
     fn from(stored: HashOptions) -> Self {
         Self(stored)
@@ -49,13 +49,13 @@ impl HashTableOptions {
             duplicates: false,
             fold_case: false,
             history: History::None,
-            // A random seed, so that nobody can prepare keys that have one hash.
+            // A random seed prevents attackers from preparing many keys with the same hash.
             seed: RandomState::new().build_hasher().finish(),
         })
     }
 
-    /// How the index holds keys. Lengths are those of the stored form of a key: a text takes two bytes more than its
-    /// UTF-8, in tables of plain bytes a key takes its bytes.
+    /// The form in which the index holds keys. Lengths refer to the stored form of a key: a text needs two bytes more
+    /// than its UTF-8; in tables of plain bytes a key needs its own length.
     #[must_use]
     pub fn key_form(mut self, key: KeyForm) -> Self {
         self.0.key = key;
@@ -70,22 +70,23 @@ impl HashTableOptions {
     }
 
     /// Whether keys that differ only in the case of letters are the same key. Keys must then be of the type `str` or
-    /// `String`, and have no NUL, or be plain bytes that are UTF-8. The record has the key as it was given.
+    /// `String` without NUL, or plain bytes that are valid UTF-8. The record keeps the key as it was given.
     #[must_use]
     pub fn fold_case(mut self, fold_case: bool) -> Self {
         self.0.fold_case = fold_case;
         self
     }
 
-    /// How many older versions of a key are kept when it is set again or removed. The removal of a key is a version, too.
+    /// Number of older versions of a key that are kept when it is set again or removed. The removal of a key is a
+    /// version, too.
     #[must_use]
     pub fn history(mut self, history: History) -> Self {
         self.0.history = history;
         self
     }
 
-    /// Seed of the hash of keys. It is random by default, so that nobody can prepare keys that have one hash; with a given
-    /// seed the same calls write the same bytes. It counts when the table is created.
+    /// Seed of the hash of keys. The default is random, which prevents attackers from preparing many keys with the same
+    /// hash; with a given seed the same calls write the same bytes. The seed is used only when the table is created.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.0.seed = seed;
@@ -96,7 +97,7 @@ impl HashTableOptions {
         self.0
     }
 
-    /// Whether a table with the options `stored` was created with these, whatever the seed.
+    /// Whether a table with the options `stored` was created with these options, apart from the seed.
     pub(crate) fn matches(self, stored: &HashOptions) -> bool {
         let seed = stored.seed;
         HashOptions { seed, ..self.0 } == *stored

@@ -20,8 +20,8 @@ pub struct HashRange<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'_, K, V> {
     /// The keys in a range, each with the numbers of its records. The ends of the range need not exist.
     ///
-    /// Keys come in their own order. If the index holds hashes, only the whole range `..` is possible; keys then come in
-    /// the order of their hashes, and keys with the same hash are one item.
+    /// Keys come in their own order. If the index holds hashes, only the whole range `..` is possible; keys then come
+    /// in the order of their hashes, and all keys with the same hash are one item.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

@@ -11,8 +11,8 @@ use tidalite_index::{HashOptions, HashReader, HashStat, Record, RoaringTreemap};
 
 /// A hash table in a snapshot, or in the current state of a write transaction. Keys are of type `K`, values of type `V`.
 ///
-/// Every set of a key adds a record, which has a number; records are never changed. The index leads from a key to its
-/// record, or, in a table with duplicates, to its records.
+/// Setting a key adds a record, which has a number; records are never changed. The index maps a key to its record, or,
+/// in a table with duplicates, to its records.
 pub struct HashTable<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
     pub(crate) reader: HashReader<Pages<'a>>,
     pub(crate) named: Named<'a>,
@@ -26,7 +26,7 @@ pub struct HashRecord<K, V> {
     pub number: u64,
     /// The key, as it was given.
     pub key: K,
-    /// The value; `None` if this record states that its key, or one record of it, was removed.
+    /// The value; `None` if this record is the removal of its key, or of one record of its key.
     pub value: Option<V>,
 }
 
@@ -61,8 +61,9 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page; `WrongType` if the bytes do not decode as `V`.
     ///
     /// # Cost
-    /// Two descents: of the index, and of the records; one more for each run that waits to be merged into the index. If the
-    /// index holds hashes, one more for each other record with the hash of the key that is read before.
+    /// Two descents: one in the index and one in the records. Each run that is not yet merged into the index adds a
+    /// descent. If the index holds hashes, each record of another key with the same hash that is read first adds one as
+    /// well.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         match self.reader.get(&key.key_code())? {
             Some(record) => self.value_of(&record),
@@ -70,8 +71,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
         }
     }
 
-    /// The value of the newest record of a stored key, leaving out the records in `removed`, which must be empty in a table
-    /// without duplicates.
+    /// The value of the newest record of a stored key, ignoring the records in `removed`, which must be empty in a
+    /// table without duplicates.
     pub(crate) fn get_but(&self, code: &[u8], removed: RoaringTreemap) -> Result<Option<V::Owned>> {
         let record = match removed.is_empty() {
             true => self.reader.get(code)?,
@@ -102,7 +103,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// As for `get`, but values are not read, and of a table with whole keys no record.
+    /// As for `get`, but values are not read, and a table with whole keys needs no record either.
     pub fn contains(&self, key: &K) -> Result<bool> {
         Ok(self.reader.contains(&key.key_code())?)
     }
@@ -131,13 +132,13 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// A descent of the index, and one for each 65,536 record numbers in which the key has records. If the index holds
-    /// hashes, each record is read to compare its key.
+    /// A descent of the index, and another one for each block of 65,536 record numbers that contains records of the
+    /// key. If the index holds hashes, each record is read to compare its key.
     pub fn duplicates(&self, key: &K) -> Result<RoaringTreemap> {
         Ok(self.reader.duplicates(&key.key_code())?)
     }
 
-    /// The record with this number, also one that has been replaced or removed, as long as it is kept. Cost: a descent.
+    /// The record with this number, even if it has been replaced or removed, as long as it is kept. Cost: a descent.
     ///
     /// # Errors
     /// A damaged or unreadable page; `WrongType` if the bytes do not decode.
@@ -146,9 +147,9 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
         record.map(|record| self.decoded(&record)).transpose()
     }
 
-    /// The versions of a key that the table keeps, the newest first: the current one, or the removal of a key that does
-    /// not exist, and before it as many older ones, removals among them, as the history of the table says. A table
-    /// without history has only the current records.
+    /// The versions of a key that the table keeps, newest first. The first one is the current version, or the removal
+    /// if the key does not exist. Older versions follow, including removals, as many as the table's option for history
+    /// keeps. A table without history has only the current records.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -175,8 +176,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
             .collect()
     }
 
-    /// Calls `f` with the records of the table in the order in which they were written, from number `from` on, until it
-    /// returns false: also with those that have been replaced or removed and are still kept.
+    /// Calls `f` with the records of the table in the order in which they were written, beginning with number `from`,
+    /// until it returns false. This includes records that have been replaced or removed and are still kept.
     ///
     /// # Errors
     /// A damaged or unreadable page; `WrongType` if the bytes do not decode.
@@ -205,7 +206,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     ///
     /// # Cost
     /// None after [`HashTableMut::compact`](crate::hash_table::HashTableMut::compact); otherwise the index is read. In a table with
-    /// duplicates whose index holds hashes it is read in any case, and records of the same hash are compared.
+    /// duplicates whose index holds hashes, the index is always read, and records with the same hash are compared.
     pub fn count(&self) -> Result<u64> {
         Ok(self.reader.count_keys()?)
     }
@@ -216,7 +217,7 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// As for [`count`](Self::count); with duplicates the index is read in any case.
+    /// As for [`count`](Self::count); with duplicates the index is always read.
     pub fn count_records(&self) -> Result<u64> {
         Ok(self.reader.count_records()?)
     }
@@ -251,7 +252,7 @@ pub(crate) fn value_in<V: TableValue + ?Sized>(
     match record.value() {
         Some(value) => match V::decode_value(value) {
             Some(value) => Ok(Some(value)),
-            // An error that says why.
+            // Returns an error with the reason.
             None => value_of::<V>(named, Lent::from(value.to_vec())).map(Some),
         },
         None => Ok(None),

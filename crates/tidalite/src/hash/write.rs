@@ -13,8 +13,8 @@ use tidalite_index::{Buffered, HashOptions, HashWriter};
 
 /// A hash table in a write transaction, for changes. Keys are of type `K`, values of type `V`.
 ///
-/// Records are collected in memory and stored in batches, at the latest by the commit. `get` and `contains` find them there;
-/// a [`view`](Self::view) stores them first.
+/// Records are collected in memory and stored in batches, at the latest by the commit. `get` and `contains` also search
+/// the records in memory; [`view`](Self::view) stores them first.
 pub struct HashTableMut<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
     txn: &'t mut WriteTxn,
     /// Indexes among the open tables and the open hash tables of the transaction.
@@ -54,8 +54,8 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
         V::value_code(value).map_err(|source| not_encoded::<V>(table, source))
     }
 
-    /// Sets a key to a value and returns the number of the new record. The value replaces the one of the key, if there is
-    /// one; in a table with duplicates it is added to them.
+    /// Sets a key to a value and returns the number of the new record. The value replaces an existing value of the key;
+    /// in a table with duplicates it is added to the existing ones.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) for a key that is longer than the table allows, or a value of more than 1 GiB;
@@ -63,7 +63,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     /// disk; a damaged page.
     ///
     /// # Cost
-    /// None that depends on the size of the table, until the records are stored.
+    /// Independent of the size of the table until the records are stored.
     pub fn set(&mut self, key: &K, value: &V::Borrowed) -> Result<u64> {
         let (key, value) = (key.key_code(), self.code(value)?);
         let number = self.writer_mut()?.set(&key, &value)?;
@@ -141,7 +141,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
         }
     }
 
-    /// Removes a key with all its records; returns whether it existed. A key that does not exist writes nothing.
+    /// Removes a key with all its records; returns whether it existed. If the key does not exist, nothing is written.
     ///
     /// # Errors
     /// As for `set`.
@@ -163,7 +163,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     /// As for `set`; `Unsupported` in a table without duplicates.
     ///
     /// # Cost
-    /// A lookup of the key's records, but none if the last call removed a record of the same key.
+    /// A lookup of the key's records, which is skipped if the previous call removed a record of the same key.
     pub fn remove_record(&mut self, key: &K, record: u64) -> Result<bool> {
         if !self.writer()?.options().duplicates {
             return Err(tidalite_pager::Error::Unsupported {
@@ -219,9 +219,9 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
         }
     }
 
-    /// Merges all runs into the index and gives the space of records back that were replaced or removed and that the
-    /// history does not keep. A table does this by itself, in steps, while it is written; afterwards lookups and counts are
-    /// fastest.
+    /// Merges all runs into the index, and frees the space of records that were replaced or removed and that the
+    /// history does not keep. A table does this by itself, in steps, while it is written; afterwards lookups and counts
+    /// are fastest.
     ///
     /// # Errors
     /// A full disk; a damaged page.
@@ -233,7 +233,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
             .change_hash(self.at, |writer, tree, pages| writer.compact(tree, pages))
     }
 
-    /// Deletes the index and builds it anew from the records.
+    /// Deletes the index and rebuilds it from the records.
     ///
     /// # Errors
     /// A full disk; a damaged page, or a record that a table with these options cannot have.
@@ -245,7 +245,7 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
             .change_hash(self.at, |writer, tree, pages| writer.rebuild(tree, pages))
     }
 
-    /// Removes all keys and records. The numbers of records go on.
+    /// Removes all keys and records. New records do not reuse the old numbers.
     ///
     /// # Errors
     /// A full disk; a damaged page.

@@ -12,8 +12,8 @@ use tidalite_messages::{
 
 /// A bucket of objects, in a snapshot or in the current state of a write transaction.
 ///
-/// An object is a sequence of bytes of any length under a name, with a content type, metadata and a hash. Readers see the
-/// object that their snapshot has, whole, even while another one replaces it.
+/// An object is a sequence of bytes of any length with a name, a content type, metadata and a hash. A reader sees the
+/// whole object of its snapshot, even while another object replaces it.
 pub struct Bucket<'a> {
     reader: BucketReader<Pages<'a>>,
     named: Named<'a>,
@@ -57,7 +57,8 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.info(name, self.now)?)
     }
 
-    /// The object with this name, if a condition holds, such as another hash than the one that a client has.
+    /// The object with this name, if a condition holds, for example that its hash differs from the one that a client
+    /// has.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -69,8 +70,8 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.info_if(name, condition, self.now)?)
     }
 
-    /// A cursor at the first byte of an object, which can be sought and read. `info` must come from this view, or from
-    /// one of the same snapshot.
+    /// A cursor at the first byte of an object; it implements seek and read. `info` must come from this view, or from
+    /// another view of the same snapshot.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -78,13 +79,13 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.cursor(info)?)
     }
 
-    /// Reads up to `len` bytes of an object from `offset` on; fewer if the object ends before.
+    /// Reads up to `len` bytes of an object from `offset` on; fewer if the object ends earlier.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// Memory for the bytes. [`cursor`](Self::cursor) reads in pieces.
+    /// Memory for the bytes. Use [`cursor`](Self::cursor) to read in pieces.
     pub fn read(&self, info: &ObjectInfo, offset: u64, len: u64) -> Result<Vec<u8>> {
         let len = len.min(info.size.saturating_sub(offset));
         let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0).min(1 << 24));
@@ -95,7 +96,7 @@ impl<'a> Bucket<'a> {
         Ok(bytes)
     }
 
-    /// Lists objects in order of their names, one page.
+    /// Lists one page of objects in the order of their names.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -119,7 +120,7 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.upload(id, self.now)?)
     }
 
-    /// Lists uploads from an id on, at most `limit`.
+    /// Lists at most `limit` uploads, beginning with the id `from`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -127,7 +128,7 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.uploads(from, limit)?)
     }
 
-    /// Lists the stored parts of an upload from a number on, at most `limit`.
+    /// Lists at most `limit` stored parts of an upload, beginning with the number `from`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -135,7 +136,7 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.upload_parts(id, from, limit)?)
     }
 
-    /// The object to which a link leads; `None` if the link or the object does not exist, or has expired.
+    /// The object to which a link points; `None` if the link or the object does not exist, or has expired.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -151,7 +152,7 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.link(id, self.now)?)
     }
 
-    /// Lists links from an id on, at most `limit`, including expired ones that have not been removed.
+    /// Lists at most `limit` links, beginning with the id `from`, including expired ones that have not been removed.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -159,9 +160,9 @@ impl<'a> Bucket<'a> {
         Ok(self.reader.links(from, limit)?)
     }
 
-    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation; contents are
-    /// compared with their hashes by [`verify`](Self::verify). The check of a database does the same with all tables, and
-    /// checks their pages, too.
+    /// Checks every rule of the format for the rows of the table, and calls `problem` with each violation;
+    /// [`verify`](Self::verify) compares contents with their hashes. The check of a database does the same with all
+    /// tables, and also checks their pages.
     ///
     /// # Errors
     /// A damaged or unreadable page, rows that cannot be decoded.

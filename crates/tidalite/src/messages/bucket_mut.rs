@@ -13,7 +13,7 @@ use tidalite_messages::{
 };
 use tidalite_pager::WriteTxn as PagesMut;
 
-/// Size in bytes of the slices in which `put_from` reads.
+/// Size in bytes of the slices that `put_from` reads.
 const SLICE_BYTES: usize = 1 << 20;
 
 /// A bucket in a write transaction, for changes. [`WriteTxn::bucket`](crate::WriteTxn::bucket) opens it.
@@ -65,7 +65,7 @@ impl<'t> BucketMut<'t> {
         Bucket::of(self.txn.pages_view(), found, self.txn.now_ns())
     }
 
-    /// Changes the options. Objects keep the size of their chunks; limits hold for later puts and uploads.
+    /// Changes the options. Stored objects keep the size of their chunks; limits apply to later puts and uploads.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
@@ -73,7 +73,7 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, _| bucket.set_options(*options))
     }
 
-    /// Puts an object whose bytes are in memory, in place of the object with this name, if the condition holds.
+    /// Puts an object whose bytes are in memory, replacing the object with this name, if the condition holds.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and if there is no room for the object:
@@ -91,7 +91,7 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, now| bucket.put(name, bytes, attributes, condition, now))
     }
 
-    /// Puts an object with all bytes of a reader. At most one chunk and one MiB of them are in memory.
+    /// Puts an object with all bytes of a reader. Keeps at most one chunk and one MiB of them in memory.
     ///
     /// # Errors
     /// As for `put`; errors of the reader, after which nothing has changed.
@@ -127,8 +127,8 @@ impl<'t> BucketMut<'t> {
         }
     }
 
-    /// Begins a put whose bytes arrive in slices, with [`write_put`](Self::write_put) and then
-    /// [`finish_put`](Self::finish_put). It may last over several transactions.
+    /// Begins a put whose bytes arrive in slices through [`write_put`](Self::write_put);
+    /// [`finish_put`](Self::finish_put) ends it. It may extend over several transactions.
     ///
     /// # Errors
     /// `Limit` for a name or attributes that are too long; `Unsupported` for an empty name.
@@ -149,7 +149,7 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, _| put.write(bucket, bytes))
     }
 
-    /// Makes the bytes of a put an object, if its condition holds. Otherwise they are removed.
+    /// Turns the bytes of a put into an object, if its condition holds. Otherwise the bytes are removed.
     ///
     /// # Errors
     /// As for `write_put`.
@@ -157,8 +157,8 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, now| put.finish(bucket, now))
     }
 
-    /// Removes the bytes of a put. The bytes of a put that is dropped instead are removed by [`maintain`](Self::maintain)
-    /// after a day.
+    /// Removes the bytes of a put. If a put is dropped without this call, [`maintain`](Self::maintain) removes its
+    /// bytes after a day.
     ///
     /// # Errors
     /// A full disk; a damaged page.
@@ -193,7 +193,7 @@ impl<'t> BucketMut<'t> {
         self.free(|bucket, now| bucket.delete_listed(query, now))
     }
 
-    /// Gives an object another name, in place of the object that has it, if the condition holds for that one.
+    /// Renames an object, replacing the object that has the new name, if the condition holds for that one.
     ///
     /// # Errors
     /// `Limit` for a name that is too long; `Unsupported` for an empty name. A full disk; a damaged page.
@@ -206,7 +206,7 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, now| bucket.rename(from, to, condition, now))
     }
 
-    /// Copies an object to another name, with its attributes or new ones. Both share their bytes.
+    /// Copies an object to another name, with its attributes or with new ones. Both objects share the same bytes.
     ///
     /// # Errors
     /// As for `rename`; `Limit` if there is no room for the object.
@@ -233,8 +233,8 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, now| bucket.set_attributes(name, change, condition, now))
     }
 
-    /// Removes the oldest objects that are not protected, at most `limit`, until there is room for this many more objects
-    /// and bytes.
+    /// Removes the oldest unprotected objects, at most `limit`, until there is room for the given number of further
+    /// objects and bytes.
     ///
     /// # Errors
     /// A full disk; a damaged page.
@@ -246,8 +246,8 @@ impl<'t> BucketMut<'t> {
         self.free(|bucket, now| bucket.make_room((objects, bytes), now, limit))
     }
 
-    /// Creates a link to the name of an object, or replaces the link with this id. Whoever knows the id, which should be
-    /// random, can read the object, as far as a server permits it.
+    /// Creates a link to the name of an object, or replaces the link with this id. A client that knows the id, which
+    /// should be random, can read the object, as far as the server permits it.
     ///
     /// # Errors
     /// `Limit` for a name that is too long; `Unsupported` for an empty name. A full disk; a damaged page.
@@ -271,8 +271,8 @@ impl<'t> BucketMut<'t> {
         self.change(|bucket, _| bucket.count_link_read(id, bytes))
     }
 
-    /// Removes objects, uploads and links that have expired, and frees chunks of removed objects: together at most `limit`.
-    /// Call it from time to time, until nothing is left.
+    /// Removes objects, uploads and links that have expired, and frees chunks of removed objects: at most `limit` in
+    /// total. Call it from time to time, repeatedly until nothing is left to do.
     ///
     /// # Errors
     /// A full disk; a damaged page.
@@ -280,7 +280,7 @@ impl<'t> BucketMut<'t> {
         self.free(|bucket, now| bucket.maintain(now, limit))
     }
 
-    /// Rebuilds a bucket of which parts may be lost. Passes a text to `report` for each loss.
+    /// Rebuilds a bucket that may have lost parts. Passes a description of each loss to `report`.
     pub(crate) fn recover(&mut self, report: &mut dyn FnMut(String)) -> Result<()> {
         self.txn.change_table(self.index, |tree, pages| {
             let options = BucketOptions::default();

@@ -1,4 +1,4 @@
-//! Messages: topics, queues and buckets of objects. Each is a table whose layout is not rows.
+//! Messages: topics, queues and buckets of objects. Each is a table with a special layout instead of plain rows.
 //!
 //! ```text
 //! open         finding and creating a table of such a layout

@@ -1,4 +1,4 @@
-//! Finding and creating tables whose layout has no types.
+//! Finding and creating tables whose layout has no key and value types.
 
 use crate::tables::open_types::expect_untyped;
 use crate::tables::open_write::Found;
@@ -40,7 +40,8 @@ impl WriteTxn {
         self.open_table(name, Some(false))
     }
 
-    /// Creates a table of this layout, which must not exist, with `fill`. Returns its index among the open tables.
+    /// Creates a table of this layout, which must not exist, and fills it with `fill`. Returns its index among the open
+    /// tables.
     pub(crate) fn create_untyped(
         &mut self,
         name: &str,
@@ -54,7 +55,7 @@ impl WriteTxn {
     }
 }
 
-/// Creates the error for a table that exists with other options than the ones that were asked for.
+/// Creates the error for a table that exists with other options than requested.
 #[cold]
 pub(crate) fn other_options(
     name: &str,

@@ -28,8 +28,8 @@ impl<S: ReadSource> Reading<S> {
 impl WriteTxn {
     /// Opens a queue; creates it with the default options if it does not exist.
     ///
-    /// Many writers push messages. Consumers lease messages for a time, work on them, and acknowledge them; a message that
-    /// is not acknowledged in time is delivered again. Each group of consumers gets every message.
+    /// Many writers push messages. Consumers lease messages for some time, work on them, and acknowledge them; a
+    /// message that is not acknowledged in time is delivered again. Each group of consumers gets every message.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

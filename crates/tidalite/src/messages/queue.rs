@@ -66,7 +66,7 @@ impl<'a> Queue<'a> {
         Ok(self.reader.message(id)?)
     }
 
-    /// The stored messages from an id on, at most `limit`, whatever their state.
+    /// Lists at most `limit` stored messages, beginning with the id `from`, in any state.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -74,8 +74,8 @@ impl<'a> Queue<'a> {
         Ok(self.reader.messages(from, limit)?)
     }
 
-    /// The messages that a group would get next, at most `limit`, with the number of their deliveries so far. Nothing is
-    /// leased.
+    /// The messages that a group would get next, at most `limit`, with the number of times each was delivered so far.
+    /// Leases nothing.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
@@ -83,7 +83,8 @@ impl<'a> Queue<'a> {
         Ok(self.reader.peek(group, limit, self.now)?)
     }
 
-    /// The dead letters of a group from an id on, at most `limit`: messages that were delivered too often or rejected.
+    /// At most `limit` dead letters of a group, beginning with the id `from`: messages that were delivered too often or
+    /// rejected.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
@@ -91,8 +92,8 @@ impl<'a> Queue<'a> {
         Ok(self.reader.dead_letters(group, from, limit)?)
     }
 
-    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation. The check of a
-    /// database does the same with all tables, and checks their pages, too.
+    /// Checks every rule of the format for the rows of the table, and calls `problem` with each violation. The check of
+    /// a database does the same with all tables, and also checks their pages.
     ///
     /// # Errors
     /// A damaged or unreadable page, rows that cannot be decoded.

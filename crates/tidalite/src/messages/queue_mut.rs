@@ -14,8 +14,8 @@ use tidalite_pager::WriteTxn as PagesMut;
 
 /// A queue in a write transaction, for changes. [`WriteTxn::queue`](crate::WriteTxn::queue) opens it.
 ///
-/// Everything is part of the transaction: a lease that is rolled back was never taken, and an acknowledgement that commits
-/// together with the result of the work makes the work count exactly once.
+/// All changes are part of the transaction. If it is rolled back, its leases were never taken. If an acknowledgement
+/// commits together with the result of the work, the work counts exactly once.
 pub struct QueueMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -64,20 +64,21 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, _| queue.set_options(*options))
     }
 
-    /// Pushes a message. Returns its id, or that it was not stored: its idempotency key was pushed before, or the queue is
-    /// full and drops new messages.
+    /// Pushes a message. Returns its id, or reports that it was not stored because its idempotency key was pushed
+    /// before, or because the queue is full and drops new messages.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) for a message that is too large, and for a full queue that rejects messages: nothing
     /// has changed then. A damaged page, a full disk.
     ///
     /// # Cost
-    /// A few rows; many messages in one call ([`push_many`](Self::push_many)) cost less each.
+    /// Writes a few rows; many messages in one call ([`push_many`](Self::push_many)) cost less each.
     pub fn push(&mut self, message: &NewMessage<'_>) -> Result<Pushed> {
         self.change(|queue, now| queue.push(message, now))
     }
 
-    /// Pushes many messages, all or none if the queue rejects messages when it is full. Returns a result for each.
+    /// Pushes many messages; stores all or none of them if the queue rejects messages when it is full. Returns a result
+    /// for each.
     ///
     /// # Errors
     /// As for `push`.
@@ -85,15 +86,15 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.push_many(messages, now))
     }
 
-    /// Leases messages of a group to a consumer for a time: the first ready ones, by priority and then by id. A message that
-    /// is not acknowledged when its lease lapses is delivered again.
+    /// Leases ready messages of a group to a consumer for some time, in the order of their priority and then of their
+    /// ids. A message that is not acknowledged when its lease lapses is delivered again.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; `Limit` for too many messages or a long name of a consumer. A damaged
     /// page, a full disk.
     ///
     /// # Cost
-    /// One or two rows for each 64 consecutive ids, and one for each lease.
+    /// One or two rows for each 64 consecutive ids, and a row for each lease.
     pub fn lease(
         &mut self,
         group: &str,
@@ -105,8 +106,8 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.lease(group, consumer, duration, limits, now))
     }
 
-    /// Takes messages of a group without a lease: they are acknowledged with the commit of this transaction. A consumer that
-    /// fails afterwards has lost them; one that stores its result in the same transaction has not.
+    /// Takes messages of a group without a lease: the commit of this transaction acknowledges them. A consumer that
+    /// fails after the commit loses the messages, unless it has stored its result in the same transaction.
     ///
     /// # Errors
     /// As for `lease`.
@@ -114,7 +115,8 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.take(group, limits, now))
     }
 
-    /// Acknowledges messages that a consumer leases: the group does not get them again. Returns a result for each id.
+    /// Acknowledges messages that a consumer has leased: the group does not get them again. Returns a result for each
+    /// id.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; `Limit` for too many ids. A damaged page, a full disk.
@@ -126,8 +128,8 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.ack(group, consumer, ids, now))
     }
 
-    /// Gives messages back: they are ready again after a delay. A message that was delivered as often as the queue permits
-    /// becomes a dead letter.
+    /// Returns leased messages to the group: they are ready again after a delay. A message that was delivered as often
+    /// as the queue permits becomes a dead letter.
     ///
     /// # Errors
     /// As for `ack`.
@@ -142,7 +144,7 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.nack(group, consumer, ids, delay, now))
     }
 
-    /// Makes messages dead letters of the group, however often they were delivered.
+    /// Turns messages into dead letters of the group, regardless of the number of their deliveries.
     ///
     /// # Errors
     /// As for `ack`.
@@ -182,8 +184,8 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.drop_dead(group, ids, now))
     }
 
-    /// Creates a group of consumers, which gets the stored messages or only later ones. Returns false if it exists. A queue
-    /// without groups has the group [`DEFAULT_GROUP`](crate::queue::DEFAULT_GROUP).
+    /// Creates a group of consumers, which gets the stored messages or only later ones. Returns false if it already
+    /// exists. A queue without groups has the group [`DEFAULT_GROUP`](crate::queue::DEFAULT_GROUP).
     ///
     /// # Errors
     /// `Limit` for too many groups or a long name; `Unsupported` for a name that groups cannot have. A damaged page, a full
@@ -202,7 +204,7 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, _| queue.drop_group(name))
     }
 
-    /// Removes the oldest messages, whatever their state, at most `limit`; returns whether more are left.
+    /// Removes the oldest messages, in any state, at most `limit`; returns whether more messages remain.
     ///
     /// # Errors
     /// A damaged page, a full disk.
@@ -211,7 +213,8 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.purge(limit, now))
     }
 
-    /// Removes the oldest messages of a group, dead letters included, at most `limit`; returns whether more are left.
+    /// Removes the oldest messages of a group, including dead letters, at most `limit`; returns whether more messages
+    /// remain.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist. A damaged page, a full disk.
@@ -220,9 +223,9 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.purge_group(group, limit, now))
     }
 
-    /// Does the work that falls due with time: removes expired and too old messages, forgets idempotency keys, frees the
-    /// messages of dropped groups, and ends leases and delays that have lapsed. At most `limit` messages of each kind; returns
-    /// whether more may be left. Leasing does the last part, too.
+    /// Does periodic maintenance: removes messages that are expired or too old, forgets idempotency keys, frees the
+    /// messages of dropped groups, and ends leases and delays that have lapsed. Handles at most `limit` messages of
+    /// each kind; returns whether work may remain. Leasing does the last of these tasks, too.
     ///
     /// # Errors
     /// A damaged page, a full disk.
@@ -231,7 +234,7 @@ impl<'t> QueueMut<'t> {
         self.change(|queue, now| queue.maintain(limit, now))
     }
 
-    /// Repairs a queue of which parts may be lost. If its options are lost, it gets the default ones.
+    /// Repairs a queue that may have lost parts. If its options are lost, it gets the default ones.
     pub(crate) fn recover(&mut self) -> Result<QueueRecovery> {
         self.txn.change_table(self.index, |tree, pages| {
             recover_queue(tree, pages, Some(QueueOptions::default()))

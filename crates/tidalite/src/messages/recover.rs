@@ -5,8 +5,8 @@ use crate::types::error::Result;
 use crate::types::table_types::TableLayout;
 
 impl WriteTxn {
-    /// Rebuilds the derived rows of topics, of a queue or of a bucket; does nothing for tables of other
-    /// layouts. Passes a text to `problem` for each loss.
+    /// Rebuilds the derived rows of topics, of a queue or of a bucket; does nothing for tables of other layouts. Passes
+    /// a description of each loss to `problem`.
     pub(crate) fn recover_messages(
         &mut self,
         name: &str,

@@ -12,7 +12,7 @@ use tidalite_messages::{
 /// Topics with retained messages, in a snapshot or in the current state of a write transaction.
 ///
 /// Each topic has at most one message, the one that was published last. Filters with wildcards find topics as in MQTT.
-/// Messages that have expired when the view was opened are not found.
+/// Messages that had expired when the view was opened are not found.
 pub struct Topics<'a> {
     reader: TopicsReader<Pages<'a>>,
     named: Named<'a>,
@@ -54,14 +54,14 @@ impl<'a> Topics<'a> {
         Ok(self.reader.stat()?)
     }
 
-    /// Sequence number of the newest change; 0 before the first. A subscriber that has read this snapshot gets the
-    /// [`changes`](Self::changes) after this number, and then misses nothing and sees nothing twice.
+    /// Sequence number of the newest change; 0 before the first. A subscriber that has read this snapshot and then
+    /// reads the [`changes`](Self::changes) after this number misses no change and sees none twice.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.reader.sequence()
     }
 
-    /// The message of a topic; `None` if there is none, or if it has expired.
+    /// The message of a topic; `None` if it does not exist or has expired.
     ///
     /// # Errors
     /// `Unsupported` for a text that is not a topic; a damaged or unreadable page.
@@ -72,8 +72,8 @@ impl<'a> Topics<'a> {
         Ok(self.reader.get(topic, self.now)?)
     }
 
-    /// Passes the next matches of a search to `each`, at most `credit`. There may be further matches although the page has
-    /// fewer than `credit`; the result says so. Each page may use another snapshot.
+    /// Passes the next matches of a search to `each`, at most `credit`. The page may have fewer than `credit` matches
+    /// although more exist; the result says so. Each page may use another snapshot.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -103,7 +103,7 @@ impl<'a> Topics<'a> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// At most `rows_max` rows of the search's options.
+    /// Reads at most as many rows as `rows_max` of the search's options.
     pub fn search(
         &self,
         search: &mut TopicSearch,
@@ -117,8 +117,8 @@ impl<'a> Topics<'a> {
         Ok(search.page(&self.reader, self.now, credit, &mut each)?)
     }
 
-    /// Lists at most `limit` messages whose topics match a filter, from the position `token` of an earlier page. A page may
-    /// have fewer messages although there are more: then it has a next position.
+    /// Lists at most `limit` messages whose topics match a filter, from the position `token` of an earlier page. If
+    /// more messages may exist, the page has a next position, even if it has fewer than `limit` messages.
     ///
     /// # Errors
     /// `Unsupported` for a token of another filter; a damaged or unreadable page.
@@ -132,8 +132,8 @@ impl<'a> Topics<'a> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// Two descents if no message of the table expires and the filter is a topic with `/#`, or `#`; otherwise a
-    /// search.
+    /// Two descents if no message of the table can expire and the filter is `#` or a topic followed by `/#`; otherwise
+    /// a search.
     pub fn count(&self, filter: &Filter) -> Result<u64> {
         let (mut messages, mut token) = (0, None);
         loop {
@@ -146,8 +146,8 @@ impl<'a> Topics<'a> {
         }
     }
 
-    /// Counts messages like [`count`](Self::count), but reads at most `rows_max` rows from the position `token` of an
-    /// earlier count on.
+    /// Counts messages like [`count`](Self::count), but reads at most `rows_max` rows, beginning at the position
+    /// `token` of an earlier count.
     ///
     /// # Errors
     /// `Unsupported` for a token of another filter; a damaged or unreadable page.
@@ -160,7 +160,7 @@ impl<'a> Topics<'a> {
         Ok(self.reader.count(filter, self.now, token, rows_max)?)
     }
 
-    /// At most `limit` changes after the sequence number `after`, from the feed.
+    /// Reads at most `limit` changes after the sequence number `after` from the feed.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -171,8 +171,8 @@ impl<'a> Topics<'a> {
         Ok(self.reader.changes(after, limit)?)
     }
 
-    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation. The check of a
-    /// database does the same with all tables, and checks their pages, too.
+    /// Checks every rule of the format for the rows of the table, and calls `problem` with each violation. The check of
+    /// a database does the same with all tables, and also checks their pages.
     ///
     /// # Errors
     /// A damaged or unreadable page, rows that cannot be decoded.

@@ -12,8 +12,8 @@ use tidalite_pager::WriteTxn as PagesMut;
 
 /// Topics in a write transaction, for changes. [`WriteTxn::topics`](crate::WriteTxn::topics) opens them.
 ///
-/// A server publishes the messages of many clients in one transaction and acknowledges them when its commit has returned:
-/// an acknowledged message is then stored.
+/// A server publishes the messages of many clients in one transaction and acknowledges them after its commit: an
+/// acknowledged message is therefore stored.
 pub struct TopicsMut<'t> {
     txn: &'t mut WriteTxn,
     index: usize,
@@ -53,8 +53,8 @@ impl<'t> TopicsMut<'t> {
         Topics::of(self.txn.pages_view(), found, self.txn.now_ns())
     }
 
-    /// Changes the options. Messages beyond a lower limit stay and can be removed. A feed that is turned on has the changes
-    /// from now on.
+    /// Changes the options. Messages that exceed a lower limit remain and can be removed. A feed that is turned on
+    /// contains the changes from now on.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
@@ -70,14 +70,14 @@ impl<'t> TopicsMut<'t> {
     /// flag is set: nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
-    /// Two descents; for the first message of a topic also a row for each level. Many messages in one call cost less each:
-    /// [`publish_batch`](Self::publish_batch).
+    /// Two descents; for the first message of a topic also a row for each level. [`publish_batch`](Self::publish_batch)
+    /// publishes many messages at a lower cost for each.
     pub fn publish(&mut self, message: &Message<'_>, retain: bool) -> Result<Published> {
         self.change(|topics, now| topics.publish(now, message, retain))
     }
 
-    /// Publishes many messages, in order, each with its RETAIN flag. Of several messages of one topic only the last one
-    /// counts.
+    /// Publishes many messages, in order, each with its RETAIN flag. If several messages have the same topic, only the
+    /// last one counts.
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -104,8 +104,8 @@ impl<'t> TopicsMut<'t> {
         self.change(|topics, now| topics.publish_batch(now, messages))
     }
 
-    /// Sets the message of a topic with its time of publication, in nanoseconds since 1970, even if it has expired: for
-    /// copies and imports.
+    /// Sets the message of a topic with its original time of publication, in nanoseconds since 1970, even if it has
+    /// expired. This is meant for copies and imports.
     ///
     /// # Errors
     /// As for `publish`; `Unsupported` for an empty payload.
@@ -122,14 +122,14 @@ impl<'t> TopicsMut<'t> {
         self.change(|topics, _| topics.remove(topic))
     }
 
-    /// Removes at most `limit` messages whose topics match a filter, from the position `token` of an earlier call. A dry
-    /// run only counts them. A namespace is dropped by the filter `name/#`.
+    /// Removes at most `limit` messages whose topics match a filter, beginning at the position `token` of an earlier
+    /// call. A dry run only counts them. The filter `name/#` drops a whole namespace.
     ///
     /// # Errors
     /// `Unsupported` for a token of another filter; a damaged page, a full disk.
     ///
     /// # Cost
-    /// The cost of a search, and of removing the messages in one batch.
+    /// As much as a search, and the removal of the messages in one batch.
     pub fn remove_matches(
         &mut self,
         filter: &Filter,
@@ -141,8 +141,8 @@ impl<'t> TopicsMut<'t> {
         self.change(|topics, _| topics.remove_matches(filter, token, limit, is_dry_run))
     }
 
-    /// Removes messages that have expired, at most `limit`. Expired messages are not found even before; this gives their
-    /// space back. Call it from time to time, until nothing is left.
+    /// Removes messages that have expired, at most `limit`. Expired messages are never found, even before this call,
+    /// which frees their space. Call it from time to time, repeatedly until nothing is left.
     ///
     /// # Errors
     /// A damaged page, a full disk.
@@ -151,7 +151,7 @@ impl<'t> TopicsMut<'t> {
         self.change(|topics, now| topics.purge_expired(now, limit))
     }
 
-    /// Builds everything but the messages anew, for topics of which parts may be lost.
+    /// Rebuilds everything except the messages, for topics that may have lost parts.
     pub(crate) fn recover(&mut self) -> Result<RecoveredTopics> {
         self.txn.change_table(self.index, |tree, pages| {
             TopicsWriter::recover(tree, pages).map(|(_, recovered)| recovered)

@@ -9,9 +9,9 @@ use tidalite_messages::{
 };
 
 impl BucketMut<'_> {
-    /// Begins an upload, which [`maintain`](Self::maintain) removes if it is not complete when `lifetime` has passed. Its
-    /// bytes are stored with each commit, so it goes on after a restart: [`Bucket::upload`](crate::objects::Bucket::upload) tells how
-    /// many bytes there are.
+    /// Begins an upload. [`maintain`](Self::maintain) removes it if it is not complete when `lifetime` has passed. Its
+    /// bytes are stored with each commit, so it can continue after a restart: [`Bucket::upload`](crate::objects::Bucket::upload)
+    /// returns the number of stored bytes.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and for too many uploads; `Unsupported`
@@ -30,7 +30,7 @@ impl BucketMut<'_> {
         })
     }
 
-    /// Appends bytes to an upload at an offset, which must be the number of bytes that are stored.
+    /// Appends bytes to an upload at an offset, which must be the number of bytes stored so far.
     ///
     /// # Errors
     /// `Limit` if there is no room for the bytes. A full disk; a damaged page.
@@ -43,8 +43,8 @@ impl BucketMut<'_> {
         self.change(|bucket, now| bucket.append(id, offset, bytes, now))
     }
 
-    /// Stores a numbered part of an upload, from 0, in place of the part with this number; returns false if the upload does
-    /// not exist.
+    /// Stores a numbered part of an upload, replacing the part with this number; numbers begin at 0. Returns false if
+    /// the upload does not exist.
     ///
     /// # Errors
     /// `Limit` if there is no room for the bytes; `Unsupported` for a part of the wrong size. A full disk; a damaged page.
@@ -52,7 +52,7 @@ impl BucketMut<'_> {
         self.change(|bucket, now| bucket.put_part(id, number, bytes, now))
     }
 
-    /// Makes the bytes of an upload an object, which replaces the object of the same name at once. Nothing is copied.
+    /// Turns the bytes of an upload into an object, which replaces the object with the same name. Nothing is copied.
     ///
     /// # Errors
     /// `Limit` if there is no room for the object; the upload then stays. A full disk; a damaged page.

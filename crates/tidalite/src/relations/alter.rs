@@ -5,14 +5,14 @@ use crate::types::error::Result;
 use tidalite_relations::{Cell, Column, Index};
 
 impl RelationMut<'_> {
-    /// Adds a column after the others. Existing rows have its default, or null.
+    /// Adds a column after the others. In existing rows it has its default, or null.
     ///
     /// # Errors
     /// [`Schema`](crate::ErrorKind::Schema) if the name is taken or cannot be used, the default does not fit, there are too
     /// many columns, or the column must not be null and has no default although there are rows. Nothing has changed then.
     ///
     /// # Cost
-    /// Writes the schema; touches no row.
+    /// Writes the schema, but no row.
     pub fn add_column(&mut self, column: Column) -> Result<()> {
         self.change(|relation| relation.add_column(column))
     }
@@ -23,7 +23,7 @@ impl RelationMut<'_> {
     /// [`Schema`](crate::ErrorKind::Schema) for an unknown column, one of the primary key or of an index, or the last one.
     ///
     /// # Cost
-    /// Writes the schema; touches no row. Each row keeps the bytes of the value until it is written again.
+    /// Writes the schema, but no row. Each row keeps the bytes of the value until the row is next written.
     pub fn drop_column(&mut self, name: &str) -> Result<()> {
         self.change(|relation| relation.drop_column(name))
     }
@@ -34,7 +34,7 @@ impl RelationMut<'_> {
     /// [`Schema`](crate::ErrorKind::Schema) for an unknown column, or a new name that is taken or cannot be used.
     ///
     /// # Cost
-    /// Writes the schema; touches no row.
+    /// Writes the schema, but no row.
     pub fn rename_column(&mut self, from: &str, to: &str) -> Result<()> {
         self.change(|relation| relation.rename_column(from, to))
     }
@@ -59,7 +59,7 @@ impl RelationMut<'_> {
         self.change(|relation| relation.create_index(index))
     }
 
-    /// Drops an index; returns false if there is none with this name.
+    /// Drops an index; returns false if no index has this name.
     ///
     /// # Errors
     /// A damaged page, a full disk.

@@ -1,4 +1,5 @@
-//! Relations: tables with typed columns, a primary key and secondary indexes. Each is a table whose layout is not rows.
+//! Relations: tables with typed columns, a primary key and secondary indexes. Each is a table with a special layout
+//! instead of plain rows.
 //!
 //! ```text
 //! refusal      errors of the crate below as errors of this library
@@ -10,8 +11,8 @@
 //! recover      rebuilding them for salvage
 //! ```
 //!
-//! `Roots::relations` counts the changes of schemas: creating, altering, renaming and dropping relations, so that
-//! [`catalog_version`](crate::ReadTxn::catalog_version) changes with them.
+//! `Roots::relations` counts the changes of schemas: it changes when a relation is created, altered, renamed or
+//! dropped, and [`catalog_version`](crate::ReadTxn::catalog_version) changes with it.
 
 pub(crate) mod alter;
 pub(crate) mod open;

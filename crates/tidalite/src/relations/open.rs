@@ -104,7 +104,8 @@ impl WriteTxn {
     }
 
     /// A view of a relation in its current state, including the writes of this transaction; returns `None`, and creates
-    /// nothing, if it does not exist. Any number of tables can be read side by side until the transaction changes something.
+    /// nothing, if it does not exist. Any number of tables can be read at the same time until the transaction makes a
+    /// change.
     ///
     /// # Errors
     /// `WrongType` for another kind of table; `Broken`; a damaged or unreadable page.

@@ -5,8 +5,8 @@ use crate::types::error::Result;
 use tidalite_relations::recover_relation;
 
 impl WriteTxn {
-    /// Removes rows that cannot stay, and writes all indexes of a relation anew. If the schema is lost, the table becomes a
-    /// table of bytes with the same content. Passes a text to `problem` for each loss.
+    /// Removes rows that cannot be kept, and rebuilds all indexes of a relation. If the schema is lost, the table
+    /// becomes a table of bytes with the same content. Passes a description of each loss to `problem`.
     pub(crate) fn recover_relation(
         &mut self,
         name: &str,

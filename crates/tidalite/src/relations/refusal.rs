@@ -1,4 +1,4 @@
-//! Errors of relations as errors of this library.
+//! Converts errors of relations to errors of this library.
 
 use crate::types::error::Error;
 use crate::types::error::cause::Cause;

@@ -55,7 +55,7 @@ impl<'a> Relation<'a> {
         self.count
     }
 
-    /// The row with this primary key; `None` if there is none. A hidden key is one cell of type `U64`.
+    /// The row with this primary key; `None` if it does not exist. A hidden key is one cell of type `U64`.
     ///
     /// # Errors
     /// [`Schema`](crate::ErrorKind::Schema) for cells that are no primary key; a damaged or unreadable page.
@@ -66,7 +66,7 @@ impl<'a> Relation<'a> {
         self.or_refused(self.reader.get(key))
     }
 
-    /// The row with this key; `None` if there is none.
+    /// The row with this key; `None` if it does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -77,7 +77,8 @@ impl<'a> Relation<'a> {
         Ok(self.reader.get_row(row)?)
     }
 
-    /// Passes the row with this key to `found`, without copying it, and returns the result; `None` if there is no such row.
+    /// Passes the row with this key to `found`, without copying it, and returns the result of `found`; `None` if the
+    /// row does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `found`.
@@ -90,7 +91,7 @@ impl<'a> Relation<'a> {
         done.transpose()
     }
 
-    /// The key of the row with this primary key, whether or not there is such a row.
+    /// The key of the row with this primary key, whether or not such a row exists.
     ///
     /// # Errors
     /// As for [`get`](Self::get).
@@ -141,8 +142,8 @@ impl<'a> Relation<'a> {
         self.or_refused(self.reader.count_by(index, &range))
     }
 
-    /// Keys that divide the rows of a range of primary keys into parts of equal size, in ascending order: each is the first
-    /// key of a part after the first one. Several threads can read a part each with
+    /// Keys that divide a range of primary keys into parts with equal numbers of rows, in ascending order. Each is the
+    /// first key of a part after the first part. Several threads can read one part each with
     /// [`rows_between`](Self::rows_between).
     ///
     /// # Errors
@@ -154,7 +155,7 @@ impl<'a> Relation<'a> {
         self.or_refused(self.reader.split(&range, parts))
     }
 
-    /// The rows of a range of primary keys that are also at or above the row key `from` and below `to`.
+    /// The rows of a range of primary keys whose row keys are also at or above `from` and below `to`.
     ///
     /// # Errors
     /// As for [`get`](Self::get).
@@ -168,8 +169,9 @@ impl<'a> Relation<'a> {
         self.or_refused(rows).map(Rows)
     }
 
-    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation: rows and indexes
-    /// are compared in both directions. The check of a database does the same with all tables, and checks their pages, too.
+    /// Checks every rule of the format for the rows of the table, and calls `problem` with each violation: rows and
+    /// indexes are compared in both directions. The check of a database does the same with all tables, and also checks
+    /// their pages.
     ///
     /// # Errors
     /// A damaged or unreadable page.

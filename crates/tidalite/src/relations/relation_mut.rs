@@ -1,4 +1,4 @@
-//! A relation, for changes of its rows.
+//! A relation, for changes to its rows.
 
 use crate::relations::refusal::refused;
 use crate::relations::relation::Relation;
@@ -90,13 +90,13 @@ impl<'t> RelationMut<'t> {
     /// As for [`insert`](Self::insert), also if rows of the batch conflict with each other. Nothing has changed then.
     ///
     /// # Cost
-    /// Less for each row than [`insert`](Self::insert), above all for primary keys that ascend behind the stored ones, and for
-    /// hidden keys. The encoded rows are in memory.
+    /// Less for each row than [`insert`](Self::insert), especially for primary keys that ascend and follow the stored
+    /// ones, and for hidden keys. The encoded rows are in memory.
     pub fn insert_many<R: AsRef<[Cell]>>(&mut self, rows: &[R]) -> Result<Vec<RowKey>> {
         self.change(|relation| relation.insert_many(rows))
     }
 
-    /// Inserts a row of which only these columns are given; the others have their defaults, or null.
+    /// Inserts a row with values for these columns only; the others get their defaults, or null.
     ///
     /// # Errors
     /// As for [`insert`](Self::insert); [`Schema`](crate::ErrorKind::Schema) for an unknown column.
@@ -104,8 +104,8 @@ impl<'t> RelationMut<'t> {
         self.change(|relation| relation.insert_columns(values))
     }
 
-    /// Inserts a row, or replaces the row with the same primary key; returns whether it has replaced one. A relation with a
-    /// hidden key gets a new row each time.
+    /// Inserts a row, or replaces the row with the same primary key; returns whether it has replaced one. A relation
+    /// with a hidden key always gets a new row.
     ///
     /// # Errors
     /// As for [`insert`](Self::insert); only unique indexes are violated.
@@ -113,8 +113,8 @@ impl<'t> RelationMut<'t> {
         self.change(|relation| relation.upsert(row))
     }
 
-    /// The first rule of uniqueness that a row would violate if it were inserted, and the row that it conflicts with; `None` if
-    /// it can be inserted.
+    /// The first rule of uniqueness that inserting this row would violate, and the existing row that it conflicts with;
+    /// `None` if it can be inserted.
     ///
     /// # Errors
     /// As for [`insert`](Self::insert), without `UniqueViolation`.
@@ -123,13 +123,13 @@ impl<'t> RelationMut<'t> {
         found.map_err(|error| refused(self.txn.table_name(self.index), error))
     }
 
-    /// Replaces the row with this key. The new row may have another primary key; a hidden key stays.
+    /// Replaces the row with this key. The new row may have another primary key; a hidden key does not change.
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound) if there is no such row; otherwise as for [`insert`](Self::insert).
     ///
     /// # Cost
-    /// As for an insert; indexes whose columns stay the same are not touched.
+    /// As for an insert; indexes whose columns keep their values are not touched.
     pub fn update(&mut self, key: &RowKey, row: &[Cell]) -> Result<()> {
         self.change(|relation| relation.update(key, row))
     }

@@ -5,9 +5,9 @@ use crate::types::error::Result;
 use tidalite_relations::{Cell, CellRef, RowKey};
 
 /// Rows of a relation, in the order of its primary key or of an index. [`Relation::rows`](crate::relation::Relation::rows) and
-/// [`Relation::rows_by`](crate::relation::Relation::rows_by) give them.
+/// [`Relation::rows_by`](crate::relation::Relation::rows_by) return them.
 ///
-/// Each row is lent until the next one is requested: texts and bytes are not copied.
+/// Each row is borrowed until the next one is requested: texts and bytes are not copied.
 pub struct Rows<'a>(pub(super) tidalite_relations::Rows<'a, Pages<'a>>);
 
 impl Rows<'_> {
@@ -31,11 +31,11 @@ impl Rows<'_> {
     }
 }
 
-/// A row of a relation, of which only the requested cells are decoded.
+/// A row of a relation. Only the requested cells are decoded.
 pub struct RowRef<'a>(pub(super) tidalite_relations::RowRef<'a>);
 
 impl RowRef<'_> {
-    /// The row's key, by which it is found again.
+    /// The row's key, with which it can be found again.
     #[must_use]
     pub fn key(&self) -> RowKey {
         self.0.key()
@@ -56,7 +56,7 @@ impl RowRef<'_> {
     /// If there is no such column.
     ///
     /// # Cost
-    /// Walks over the columns before it. Ask for cells in the order of the columns.
+    /// Skips the columns before this one. It is faster to read cells in the order of the columns.
     #[inline]
     pub fn cell(&self, column: usize) -> Result<CellRef<'_>> {
         Ok(self.0.cell(column)?)
