@@ -4,7 +4,7 @@ use crate::containers::keys::MessageKey;
 use crate::containers::message::StoredMessage;
 use crate::containers::sweep::RemovedMessage;
 
-/// A message that is appended.
+/// A message to append.
 #[derive(Clone, Copy, Debug)]
 pub struct Append<'a> {
     /// Name of the container.
@@ -13,8 +13,8 @@ pub struct Append<'a> {
     pub time: i64,
     /// The fields.
     pub document: &'a crate::containers::document::Document,
-    /// A key that is unique for this message within its container: a second message with the same key within the window
-    /// of the table's options stores nothing.
+    /// A key that is unique for this message within its container. A second message with the same key within the window
+    /// of the table's options is not stored.
     pub idempotency_key: Option<&'a [u8]>,
 }
 
@@ -38,14 +38,14 @@ impl<'a> Append<'a> {
 /// The reason why a message was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// The container does not exist, and the options of the table do not let messages create it, or there are as many
-    /// containers as there may be.
+    /// The container does not exist, and either the options of the table do not let messages create containers, or the
+    /// table has its maximum number of containers.
     NoContainer,
-    /// The container is full and rejects messages, or the message alone is larger than the container may be.
+    /// The container is full and rejects messages, or the message alone exceeds the maximum size of the container.
     ContainerFull,
-    /// The message and the earlier one that it is merged with are together larger than a document may be.
+    /// Merging the message with the earlier one would give a document that exceeds the maximum size.
     MergedTooLarge,
-    /// There are 2^32 messages of this time.
+    /// There are already 2^32 messages of this time.
     TooManyTies,
 }
 
@@ -59,21 +59,23 @@ pub enum AppendOutcome {
     },
     /// The message replaced an earlier one of the same time.
     Replaced {
-        /// The message as it was.
+        /// The message as it was before.
         old: StoredMessage,
     },
     /// The message was merged with an earlier one of the same time.
     Merged {
-        /// The message as it was.
+        /// The message as it was before.
         old: StoredMessage,
-        /// The document that the message has now, encoded.
+        /// The merged document, encoded.
         document: Vec<u8>,
     },
-    /// The message was not stored: there is one of this time, and the container keeps the first.
+    /// The message was not stored, because the container keeps the first message of each time and already has one of
+    /// this time.
     Ignored,
     /// The message was not stored: its idempotency key was seen within the window.
     Repeated,
-    /// The message was not stored, because its time to live is 0 or was over on arrival. It has set the latest values.
+    /// The message was not stored, because its time to live is 0 or had passed on arrival. It has set the latest
+    /// values.
     NotStored,
     /// The message was rejected and not stored.
     Rejected(Rejection),
@@ -81,8 +83,8 @@ pub enum AppendOutcome {
 
 /// Result of appending messages.
 ///
-/// The changes happened in this order: first the removals of `expired`, then the outcomes, for each container by time and for
-/// equal times as given, and then the removals of `rotated`.
+/// The changes happened in this order: first the messages in `expired` were removed; then each message was handled, by
+/// container and time, and for equal times in the order of the call; finally the messages in `rotated` were removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// Outcome of each message, in the order of the call.
@@ -101,7 +103,7 @@ pub struct Appended {
 pub struct AppendChanges<'n> {
     /// The result for the caller.
     pub appended: Appended,
-    /// The containers that got messages, by name, each with the time of the newest message it had before; `i64::MIN` if it
-    /// had none.
+    /// The containers that received messages, by name, each with the time of the newest message before the call;
+    /// `i64::MIN` if the container was empty.
     pub newest_before: Vec<(&'n str, i64)>,
 }

@@ -1,4 +1,4 @@
-//! Appending messages: resolves, plans, and writes all parts.
+//! The third step of an append: resolves and plans the messages, and writes all parts.
 //!
 //! ```text
 //! fields      names that are new
@@ -11,7 +11,7 @@
 //! state       totals
 //! ```
 //!
-//! Each part is opened once in a call, and only if it changes.
+//! A call opens each part at most once, and only if the part changes.
 
 use crate::containers::append::{Append, AppendChanges, Appended};
 use crate::containers::keys::{MESSAGE_KEY_BYTES, container_key};
@@ -26,29 +26,30 @@ use crate::containers::sweep::{RemovedMessage, collect, read_bounds};
 use crate::containers::write::ContainersWriter;
 use tidalite_pager::{PageWrite, Result};
 
-/// Number of rows of one container that an append reads for removal, beside twice the number of messages that the container
-/// gets. Later calls and `maintain` remove the rest.
+/// Number of rows of one container that an append reads to remove old messages, in addition to twice the number of
+/// messages that the container receives. Later calls and `maintain` remove the rest.
 const SWEPT_ROWS: u64 = 64;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Appends messages to their containers. All of them are checked first; then each gets an outcome, and all changes are
-    /// made. The messages of a container are applied in the order of their times, equal times in the order of the call.
+    /// Appends messages to their containers. All messages are checked first; then the outcome of each is determined,
+    /// and all changes are made. The messages of a container are applied in the order of their times, and messages with
+    /// equal times in the order of the call.
     ///
     /// # Errors
     /// `Limit` and `Unsupported` for messages that no container takes (names, documents, idempotency keys that are too
     /// long, more names of fields than the options allow): nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
-    /// Sorts the messages. For each one a row of the table of messages; for each container its record and the row of its
-    /// latest values. A message that is not later than the newest one of its container is looked up first. In a full
-    /// container that rotates, the removed messages are read.
+    /// Sorts the messages. Writes a row in the table of messages for each message, and a record and a row of latest
+    /// values for each container. A message that is not later than the newest one of its container is looked up first.
+    /// In a full container that rotates, the removed messages are read.
     pub fn append_batch(&mut self, now: i64, items: &[Append<'_>]) -> Result<Appended> {
         self.append_changes(now, items, &|_| true)
             .map(|changes| changes.appended)
     }
 
-    /// Appends messages as [`append_batch`](Self::append_batch) does; returns also the newest times that the containers had
-    /// before. `may_create` tells whether a container of this name may be created.
+    /// Appends messages like [`append_batch`](Self::append_batch), and also returns the newest times that the
+    /// containers had before. `may_create` returns whether a container with the given name may be created.
     ///
     /// # Errors
     /// As for `append_batch`; `Unsupported` for a new container that may not be created.
@@ -101,7 +102,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         })
     }
 
-    /// Checks that totals stay small enough.
+    /// Checks that the totals do not become too large.
     fn check_totals(&self, resolved: &Resolved<'_>) -> Result<()> {
         let (more, bytes) = (resolved.order.len() as u64, resolved.bytes.len() as u64);
         within("messages of a table", self.state.messages + more, COUNT_MAX)?;
@@ -159,7 +160,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             let mut rows = part(self.root, &*self.w, Part::Messages)?.cursor(&*self.w)?;
             rows.last()?.then(|| rows.key().to_vec())
         };
-        // Rows behind all others are packed without a descent for each.
+        // Rows after all existing ones are packed without a descent for each.
         let inside = last.map_or(0, |last| {
             puts.partition_point(|put| put.key[..] <= last[..])
         });
@@ -198,7 +199,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         })
     }
 
-    /// Removes messages that must go from the containers of an append, a bounded number for each.
+    /// Removes expired and surplus messages from the containers of an append, a bounded number for each.
     fn sweep(
         &mut self,
         resolved: &mut Resolved<'_>,
@@ -276,7 +277,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     }
 }
 
-/// The time of a removal, before or after the new messages are stored.
+/// The time of a removal: before or after the new messages are stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SweepTime {
     /// Expired messages of full containers that reject new ones.

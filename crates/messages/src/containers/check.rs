@@ -1,4 +1,5 @@
-//! Checks every rule of the format of a table of containers: records and messages. `check_parts` has the other parts.
+//! Checks the rules of the format for a table of containers: its records and messages. `check_parts` checks the other
+//! parts.
 
 use crate::containers::check_parts::Expected;
 use crate::containers::codec::raw_fields;
@@ -14,7 +15,7 @@ use crate::containers::record::{DroppedRecord, Record};
 use std::collections::{BTreeMap, HashMap};
 use tidalite_pager::{PageRead, Result};
 
-/// A container that was found, live or dropped.
+/// A container that was found, either live or dropped.
 struct Known {
     name: String,
     record: Record,
@@ -151,7 +152,7 @@ impl<R: PageRead> ContainersReader<R> {
             let value = rows.value()?;
             let message = StoredMessage::decode(key, &value.bytes()?)?;
             names.decode(&message.document)?;
-            // A container ends where the next one begins: only one at a time is in memory.
+            // Messages are sorted by container, so only one container at a time is in memory.
             if !all.contains_key(&key.container) {
                 self.compare(containers, &mut all, problem)?;
             }
@@ -194,7 +195,7 @@ impl<R: PageRead> ContainersReader<R> {
         Ok(())
     }
 
-    /// Compares the sums of finished containers with their records and latest values, and forgets them.
+    /// Compares the sums of finished containers with their records and latest values, and drops the sums.
     fn compare(
         &self,
         containers: &BTreeMap<u32, Known>,

@@ -21,11 +21,11 @@ pub(crate) struct Expected {
     pub(crate) deleted_bytes: u64,
 }
 
-/// Tells whether there is a container with a number.
+/// Callback that returns whether a container with this number exists.
 type IsKnown<'f> = dyn Fn(u32) -> bool + 'f;
 
 impl<R: PageRead> ContainersReader<R> {
-    /// Checks that names and numbers of fields belong together.
+    /// Checks that the tables of names and of numbers of fields match.
     pub(crate) fn check_fields(&self, problem: &mut dyn FnMut(String)) -> Result<FieldNames> {
         let names = FieldNames::read(&self.root, &self.r)?;
         let mut rows = part(&self.root, &self.r, Part::Fields)?.cursor(&self.r)?;
@@ -76,7 +76,7 @@ impl<R: PageRead> ContainersReader<R> {
             let found = found
                 .map(|found| seen::decode(&found.bytes()?))
                 .transpose()?;
-            // The times of a removed container go when their time has come.
+            // Times that belong to a removed container remain until they are due.
             if found != Some(time) && is_known(container_of(key)?) {
                 problem(format!(
                     "idempotency key {}: another time",

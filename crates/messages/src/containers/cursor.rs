@@ -21,7 +21,7 @@ pub struct MessageQuery {
     pub reverse: bool,
     /// Maximum number of messages.
     pub limit: u64,
-    /// Position at which an earlier query has stopped.
+    /// Position at which an earlier query stopped.
     pub after: Option<MessageToken>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Span {
     pub(crate) from: i64,
     pub(crate) to: i64,
     pub(crate) reverse: bool,
-    /// The cursor begins behind this message, in its direction.
+    /// The cursor begins after this message, in its own direction.
     pub(crate) behind: Option<MessageKey>,
 }
 
@@ -59,19 +59,19 @@ pub struct MessageCursor<'r, R> {
     left: u64,
     is_open: bool,
     examined: u64,
-    /// The row of the current message, if it lies outside its leaf.
+    /// The bytes of the current row, if it is stored outside its leaf.
     buffer: Vec<u8>,
 }
 
 impl<R: PageRead> ContainersReader<R> {
-    /// Reads messages of a container that have not expired at `now`; none if the container does not exist.
+    /// Reads the messages of a container that have not expired at `now`; none if the container does not exist.
     ///
     /// # Errors
     /// `Unsupported` for a token of another container; a damaged or unreadable page.
     ///
     /// # Cost
-    /// The record of the container and a descent; then a step for each message. Expired messages that are not removed yet are
-    /// stepped over only if the container has protected messages.
+    /// The record of the container and a descent, then a step for each message. Expired messages that are not removed
+    /// yet are read and skipped only if the container has protected messages.
     pub fn messages(
         &self,
         container: &str,
@@ -132,7 +132,7 @@ impl<R: PageRead> ContainersReader<R> {
 }
 
 impl<R: PageRead> MessageCursor<'_, R> {
-    /// Number of rows that were read so far.
+    /// Number of rows that have been read so far.
     #[must_use]
     pub fn examined(&self) -> u64 {
         self.examined
@@ -220,7 +220,7 @@ impl<R: PageRead> MessageCursor<'_, R> {
         }
     }
 
-    /// The message at which the cursor is.
+    /// The message at which the cursor is positioned.
     pub(crate) fn current(&self, key: MessageKey) -> Result<ContainerMessage<'_>> {
         let inline = match &self.rows {
             Some(rows) if self.buffer.is_empty() => rows.value_slice(),

@@ -21,11 +21,11 @@ pub struct Deletion {
     pub number: u64,
     /// Time of the deletion.
     pub deleted_at: i64,
-    /// Time from which the messages cannot be restored any more.
+    /// Time from which the messages can no longer be restored.
     pub free_at: i64,
     /// Number of messages.
     pub messages: u64,
-    /// Number of their bytes.
+    /// Total bytes of these messages.
     pub bytes: u64,
 }
 

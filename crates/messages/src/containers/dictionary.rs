@@ -1,7 +1,7 @@
-//! The dictionary of field names of a table: documents store the numbers.
+//! The dictionary of field names of a table: documents store the numbers of names.
 //!
-//! Names are never removed, and numbers are given in ascending order. A number that a call needs is only noted until the
-//! call stores its changes, so that a call that fails leaves no names behind.
+//! Names are never removed, and numbers are assigned in ascending order. A new number is only kept in memory until the
+//! call stores its changes, so a call that fails adds no names to the dictionary.
 
 use crate::containers::codec;
 use crate::containers::document::Document;
@@ -18,7 +18,8 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 /// The names of all fields of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldNames {
-    /// By number. Numbers are given without a gap, so that the name with number `n` is at place `n`, unless rows are lost.
+    /// Sorted by number. Numbers are assigned without gaps, so the name with number `n` is at place `n`, unless rows
+    /// are lost.
     names: Vec<(u32, Arc<str>)>,
 }
 
@@ -36,7 +37,7 @@ impl FieldNames {
         Ok(Self { names })
     }
 
-    /// The name of the field with a number; `None` if there is none.
+    /// The name of the field with a number; `None` if the number is unused.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Arc<str>> {
         let names = &self.names;
@@ -48,8 +49,8 @@ impl FieldNames {
         found.map(|(_, name)| name)
     }
 
-    /// Decodes the document of a message of the table, such as [`StoredMessage::document`](crate::StoredMessage::document)
-    /// of a message that an append has replaced.
+    /// Decodes the document of a message of the table, for example
+    /// [`StoredMessage::document`](crate::StoredMessage::document) of a message that an append has replaced.
     ///
     /// # Errors
     /// `Corrupt` for bytes that no encoder writes, and for fields whose names are not here.
@@ -89,17 +90,17 @@ pub(crate) fn decode_number(bytes: &[u8]) -> Result<u32> {
     }
 }
 
-/// The numbers of fields that a writer has looked up or given.
+/// The numbers of fields that a writer has looked up or assigned.
 #[derive(Debug, Default)]
 pub(crate) struct FieldNumbers {
     known: HashMap<String, u32>,
-    /// Names that are not stored yet. The first one has the number `State::next_field`.
+    /// Names that are not stored yet. The first of these has the number `State::next_field`.
     new: Vec<String>,
     pub(crate) lookups: u64,
 }
 
 impl FieldNumbers {
-    /// The number of a field. A new field gets one. `table` is the part `Fields`.
+    /// The number of a field. A new field is assigned a number. `table` is the part `Fields`.
     pub(crate) fn number<'r, R: PageRead>(
         &mut self,
         table: &TableReader<'r>,
@@ -124,7 +125,7 @@ impl FieldNumbers {
         Ok(number)
     }
 
-    /// Forgets the names that are not stored.
+    /// Discards the names that are not stored.
     pub(crate) fn discard(&mut self) {
         for name in self.new.drain(..) {
             self.known.remove(&name);

@@ -1,7 +1,7 @@
 //! A message: fields with unique names, and the limits of a message.
 //!
 //! [`Document::set`] and the other changes keep the names of the fields unique and check nothing else, so a document in
-//! memory may exceed the limits. [`Document::check`] compares it with all of them; encoding a document does so as well.
+//! memory may exceed the limits. [`Document::check`] and the encoder check all limits.
 
 use crate::containers::value::FieldValue;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ pub const DOCUMENT_FIELDS_MAX: usize = 1_000;
 /// Maximum length in bytes of the name of a field. The minimum is 1.
 pub const FIELD_NAME_BYTES_MAX: usize = 255;
 
-/// Maximum number of levels of a message: the message itself is one, each list or object in it is another.
+/// Maximum number of levels of a message: the message itself is one, and each list or object inside another adds one.
 pub const DOCUMENT_LEVELS_MAX: usize = 32;
 
 /// Maximum length in bytes of an encoded message.
 pub const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 
-/// Maximum number of values of a message, those in lists and objects included. A value of one byte needs 56 bytes in
-/// memory, so that this bounds the memory that damaged bytes can claim.
+/// Maximum number of values of a message, including those in lists and objects. A value that takes one byte in encoded
+/// form takes 56 bytes in memory, so this limit bounds the memory that damaged bytes can claim.
 pub const DOCUMENT_VALUES_MAX: usize = 1 << 20;
 
 /// Number of fields up to which all pairs of names are compared; more names are sorted first.
 const PAIRS_MAX: usize = 16;
 
-/// The fields of a message, in the order in which they were given. Names are unique. Messages that were read from one table
-/// share the names of their fields in memory.
+/// The fields of a message, in the order in which they were given. Names are unique. Messages that were read from one
+/// table share the strings of their field names in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     fields: Vec<(Arc<str>, FieldValue)>,
@@ -82,21 +82,22 @@ impl Document {
     /// The value of a field; `None` if the message does not have it.
     ///
     /// # Cost
-    /// Compares the names one after the other.
+    /// Compares the names one by one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&FieldValue> {
         let found = self.fields.iter().find(|(field, _)| **field == *name);
         found.map(|(_, value)| value)
     }
 
-    /// The value at a dotted path: the field of exactly this name, otherwise the value that the names between the dots
-    /// lead to through nested objects.
+    /// The value at a dotted path. A field with exactly this name comes first; otherwise the names between the dots
+    /// lead through nested objects.
     ///
-    /// If several ways lead to a value, a longer name of an outer field comes first: `a.b.c` means the field `a.b.c`,
-    /// then `c` in the field `a.b`, then `b.c` in the field `a`. [`crate::FieldNumber`] and expressions use the same rule.
+    /// If a path can be read in several ways, a longer name of an outer field comes first: `a.b.c` means the field
+    /// `a.b.c`, then `c` in the field `a.b`, then `b.c` in the field `a`. [`crate::FieldNumber`] and expressions use
+    /// the same rule.
     ///
     /// # Cost
-    /// Looks at each object on the way once.
+    /// Visits each object on the way once.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&FieldValue> {
         find_in(&self.fields, path)
@@ -113,19 +114,19 @@ impl Document {
         }
     }
 
-    /// Removes a field; returns its value. The order of the others stays.
+    /// Removes a field; returns its value. The other fields keep their order.
     pub fn remove(&mut self, name: &str) -> Option<FieldValue> {
         let at = self.fields.iter().position(|(field, _)| **field == *name)?;
         Some(self.fields.remove(at).1)
     }
 
-    /// Takes over the fields of another document: they replace the fields of the same names in their places, new ones
-    /// come last. Nested objects are replaced as a whole.
+    /// Takes over the fields of another document. They replace the fields of the same names in place; new fields come
+    /// last. Nested objects are replaced as a whole.
     ///
     /// # Cost
-    /// Compares each name of the one with the names of the other.
+    /// Compares each name of one document with the names of the other.
     pub fn merge(&mut self, other: Self) {
-        // Names of `other` are unique, so that only the earlier fields can have the same names.
+        // Names of `other` are unique, so only the earlier fields can have the same names.
         let earlier = self.fields.len();
         for (name, value) in other.fields {
             let mut fields = self.fields[..earlier].iter_mut();
@@ -136,7 +137,7 @@ impl Document {
         }
     }
 
-    /// Checks all limits but the length in bytes, which is known when the document is encoded.
+    /// Checks all limits except the length in bytes, which is known only when the document is encoded.
     ///
     /// # Errors
     /// [`Error::Limit`] for too many fields, levels or values, and for long names. [`Error::Unsupported`] for names that
@@ -184,7 +185,7 @@ pub(crate) fn find_in<'a>(
     })
 }
 
-/// The ways to split a path at one of its dots, those with the longest first part first.
+/// All ways to split a path at one of its dots, beginning with the longest first part.
 pub(crate) fn splits(path: &str) -> impl Iterator<Item = (&str, &str)> {
     let dots = path.rmatch_indices('.');
     dots.map(|(at, _)| (&path[..at], &path[at + 1..]))
@@ -206,7 +207,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks a value of a field at level `level` of the message. Adds the values inside it to `values`.
+/// Checks a value of a field at level `level` of the message. Adds the number of values inside it to `values`.
 fn check_value(field: &str, value: &FieldValue, level: usize, values: &mut usize) -> Result<()> {
     match value {
         FieldValue::Integer(number) if !is_integer(*number) => Err(Error::Unsupported {

@@ -4,8 +4,9 @@
 //! | time: i64, order-preserving | kind: u8 | container: u32 | deletion: u64 |   -> nothing
 //! ```
 //!
-//! The row of a container (`Kind::Container`) may be earlier than its first message expires, but not later: a container in
-//! which messages are stored in the order of their times has the same row as long as its oldest message stays.
+//! The row of a container (`Kind::Container`) must not be later than the expiry of its first message, but may be
+//! earlier. So the row of a container whose messages arrive in the order of their times stays the same as long as its
+//! oldest message remains.
 
 use crate::containers::parts::{damaged, shown};
 use tidalite_base::Ordered;
@@ -13,17 +14,17 @@ use tidalite_pager::Result;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A container has expired messages, or is fuller than it may be.
+    /// A container has expired messages, or exceeds a limit.
     Container,
-    /// The messages of a deletion cannot be restored any more.
+    /// The messages of a deletion can no longer be restored.
     Deletion,
-    /// A dropped container cannot be restored any more.
+    /// A dropped container can no longer be restored.
     Dropped,
 }
 
-/// Time of the row of a container that is over its limits.
+/// Time in the row of a container that exceeds its limits.
 pub(crate) const AT_ONCE: i64 = i64::MIN;
-/// Time of a container without a row.
+/// Time used for a container that has no row.
 pub(crate) const NEVER: i64 = i64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,14 +21,14 @@ use crate::containers::token::MessageToken;
 use crate::containers::write::ContainersWriter;
 use tidalite_pager::{PageWrite, Result};
 
-/// The messages among which a call deletes, and how many it reads.
+/// The messages from which a call deletes, and the number of messages that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeleteRange {
     /// The earliest time.
     pub from: i64,
     /// The latest time, inclusive.
     pub to: i64,
-    /// Position at which an earlier call has stopped.
+    /// Position at which an earlier call stopped.
     pub after: Option<MessageToken>,
     /// Maximum number of messages to read; at least one is read.
     pub examined_max: u64,
@@ -54,22 +54,22 @@ impl Default for DeleteRange {
 pub struct Deleted {
     /// Number of messages that were deleted, or would be.
     pub messages: u64,
-    /// Number of their bytes.
+    /// Total bytes of these messages.
     pub bytes: u64,
     /// Number of messages that were read.
     pub examined: u64,
     /// Number of the deletion, if the messages can be restored.
     pub deletion: Option<u64>,
-    /// Position at which the next call goes on; `None` at the end.
+    /// Position at which the next call continues; `None` at the end.
     pub next: Option<MessageToken>,
 }
 
-/// Callback that tells whether a message is deleted.
+/// Callback that returns whether a message is to be deleted.
 pub type SelectMessage<'f> = dyn FnMut(&ContainerMessage<'_>) -> Result<bool> + 'f;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Replaces the document of a message and sets the latest values of its fields. Time and tie stay. Returns the message
-    /// as it was; `None`, with nothing changed, if there is none or it has expired.
+    /// Replaces the document of a message and sets the latest values of its fields. Time and tie do not change. Returns
+    /// the message as it was before; `None`, with nothing changed, if it does not exist or has expired.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; `Limit` and `Unsupported` for a document that cannot be stored,
@@ -139,7 +139,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(Some(old))
     }
 
-    /// Deletes one message. Returns it; `None` if there is none or it has expired.
+    /// Deletes one message. Returns it; `None` if it does not exist or has expired.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
@@ -149,7 +149,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         container: &str,
         (time, tie): (i64, u32),
     ) -> Result<Option<StoredMessage>> {
-        // The row behind all smaller ties of this time is the message, or there is none.
+        // The first row after all smaller ties of this time is the message, if it exists.
         let before = tie.checked_sub(1);
         let range = DeleteRange {
             from: time,
@@ -168,17 +168,17 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(found)
     }
 
-    /// Deletes the messages of a range that `select` selects, a bounded number in one call. Expired messages are left to
-    /// `maintain`. `select` sees each message before it is deleted, so that a caller can follow. The latest values of
-    /// fields stay.
+    /// Deletes the messages of a range that `select` selects, a bounded number in one call. Expired messages are left
+    /// to `maintain`. `select` sees each message before it is deleted, so that a caller can update its own data. The
+    /// latest values of fields do not change.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; errors of `select`, before anything has changed; a damaged page,
     /// a full disk.
     ///
     /// # Cost
-    /// Reads up to `examined_max` messages. Memory for the deleted messages if they can be restored, else for runs of their
-    /// keys.
+    /// Reads up to `examined_max` messages. Needs memory for the deleted messages if they can be restored, otherwise
+    /// for runs of their keys.
     pub fn delete_messages(
         &mut self,
         now: i64,
@@ -222,7 +222,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(deleted)
     }
 
-    /// Reads messages and collects the selected ones; counts these out of the record.
+    /// Reads messages, collects the selected ones, and subtracts these from the counts of the record.
     fn select(
         &self,
         now: i64,
@@ -312,6 +312,6 @@ struct Selected {
     bytes: u64,
     examined: u64,
     runs: Runs,
-    /// The rows, if they can be restored.
+    /// The rows of the messages, if they can be restored.
     rows: Vec<(MessageKey, Vec<u8>)>,
 }

@@ -15,7 +15,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Creates a projection to dotted paths; [`Document::find`] tells how paths are read.
+    /// Creates a projection to dotted paths, which are read by the rule of [`Document::find`].
     ///
     /// # Errors
     /// [`tidalite_pager::Error::Limit`] and [`tidalite_pager::Error::Unsupported`] for more paths than a message may have
@@ -39,8 +39,8 @@ impl Projection {
         &self.paths
     }
 
-    /// The values at the paths, each as a field with its path as name. Values that the message does not have are left
-    /// out.
+    /// The values at the paths, each as a field with its path as name. Paths that the message does not have are
+    /// omitted.
     #[must_use]
     pub fn project(&self, document: &Document) -> Document {
         let found = self.paths.iter().filter_map(|path| {
@@ -50,8 +50,8 @@ impl Projection {
         Document::of_checked(found.collect())
     }
 
-    /// Looks up the numbers of the names once, for [`EncodedProjection::project`]. `number` gives the number of a name
-    /// that the dictionary knows; names that it learns later are not seen.
+    /// Looks up the numbers of the names once, for [`EncodedProjection::project`]. `number` returns the number of a
+    /// name in the dictionary. Names that are added to the dictionary later are not found.
     #[must_use]
     pub fn resolve(&self, number: &dyn Fn(&str) -> Option<u32>) -> EncodedProjection<'_> {
         let paths = EncodedPath::all(&self.paths, number);
@@ -70,13 +70,13 @@ pub struct EncodedProjection<'p> {
 }
 
 impl EncodedProjection<'_> {
-    /// The same document as [`Projection::project`], without decoding other fields.
+    /// Returns the same document as [`Projection::project`], without decoding other fields.
     ///
     /// # Errors
     /// [`tidalite_pager::Error::Corrupt`] for bytes that no encoder writes, in the part of the message that is read.
     ///
     /// # Cost
-    /// Reads over the fields before the one found, for each path.
+    /// For each path, skips the fields before the one that is found.
     pub fn project(&self, document: &EncodedDocument<'_>) -> Result<Document> {
         let mut found = Vec::with_capacity(self.paths.len());
         for (name, path) in self.names.iter().zip(&self.paths) {
@@ -88,16 +88,16 @@ impl EncodedProjection<'_> {
     }
 }
 
-/// A dotted path with the numbers of the names that it can begin with.
+/// A dotted path with the numbers of the names that may be its first part.
 #[derive(Clone, Debug)]
 pub struct EncodedPath {
-    /// The number of a field, and the path from there on; empty for the field itself.
+    /// The number of a field, and the rest of the path; empty for the field itself.
     starts: Vec<(u32, String)>,
 }
 
 impl EncodedPath {
-    /// Looks up the names. `number` gives the number of a name that the dictionary knows; names that it learns later
-    /// are not seen.
+    /// Looks up the names. `number` returns the number of a name in the dictionary. Names that are added to the
+    /// dictionary later are not found.
     #[must_use]
     pub fn new(path: &str, number: &dyn Fn(&str) -> Option<u32>) -> Self {
         let whole = std::iter::once((path, ""));

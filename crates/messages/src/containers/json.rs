@@ -1,9 +1,9 @@
 //! Messages as JSON objects (RFC 8259).
 //!
-//! The grammar is checked by serde_json, an object at a time: it gives the text of each value, and a number is read from
-//! its text. So integers are exact and never become floats, and a float is the one nearest to its digits. A number
-//! without fraction and exponent is an integer (`-0` is 0), any other a float; floats are written with the fewest digits
-//! that give the same float back, and always with a fraction or an exponent.
+//! serde_json checks the grammar of one object at a time and returns the text of each value; numbers are read from this
+//! text. So integers are exact and never become floats, and a float is the one nearest to its digits. A number without
+//! fraction and exponent is an integer (`-0` is 0), any other number is a float. Floats are written with the fewest
+//! digits that read back as the same float, and always with a fraction or an exponent.
 
 use crate::containers::document::{
     DOCUMENT_FIELDS_MAX, DOCUMENT_VALUES_MAX, Document, check_level, check_name, count_values,
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tidalite_pager::{Error, Result};
 
 impl Document {
-    /// Reads one JSON object. Space around it is permitted.
+    /// Reads one JSON object, which may be surrounded by white space.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a text that is not one JSON object, with line and column; for two fields of an object
@@ -27,7 +27,7 @@ impl Document {
     /// for an `f64`. Errors of limits as in [`Document::check`].
     ///
     /// # Cost
-    /// Reads the text of a value as many times as it has objects and lists around it, at most 32 times.
+    /// Reads the text of a value once for each object and list that contains it, at most 32 times.
     ///
     /// ```
     /// use tidalite_messages::{Document, FieldValue};
@@ -44,7 +44,7 @@ impl Document {
         Ok(Self::of_checked(fields))
     }
 
-    /// Reads JSON objects, one a line; lines without text are skipped.
+    /// Reads one JSON object from each line; blank lines are skipped.
     ///
     /// # Errors
     /// As [`Document::from_json`], with the number of the line, from 1. The iterator then goes on with the next line.
@@ -76,7 +76,7 @@ impl Document {
     }
 }
 
-/// The text of a message, for the places of errors.
+/// The whole text of a message, used to find the places of errors.
 #[derive(Clone, Copy)]
 struct Source<'t> {
     text: &'t str,
@@ -161,7 +161,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Splits an object into names and the texts of their values; at most `limit` of them.
+    /// Splits an object into names and the texts of their values, at most `limit` pairs.
     fn split_object(self, object: &'t str, limit: usize) -> Result<Vec<(Name<'t>, &'t RawValue)>> {
         let (mut reader, mut is_over) = (serde_json::Deserializer::from_str(object), false);
         let parts: Parts<'_, (Name<'_>, &RawValue)> = Parts {
@@ -174,7 +174,7 @@ impl<'t> Source<'t> {
         read.map_err(|error| self.unreadable(object, &error, is_over, limit))
     }
 
-    /// Splits a list into the texts of its values; at most `limit` of them.
+    /// Splits a list into the texts of its values, at most `limit` texts.
     fn split_list(self, list: &'t str, limit: usize) -> Result<Vec<&'t RawValue>> {
         let (mut reader, mut is_over) = (serde_json::Deserializer::from_str(list), false);
         let parts: Parts<'_, &RawValue> = Parts {
@@ -213,7 +213,7 @@ impl<'t> Source<'t> {
         self.wrong(part, &without_place(error), "a JSON value")
     }
 
-    /// Creates the error for a value; `value` is a part of the text.
+    /// Creates the error for a value; `value` must be a part of the text.
     #[cold]
     fn wrong(self, value: &str, found: &str, expected: &str) -> Error {
         let at = (value.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
@@ -228,7 +228,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The text of an error without its place, which is relative to a value and would mislead.
+/// The text of an error without its position, which is relative to a value and would mislead.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ")
@@ -237,7 +237,7 @@ fn without_place(error: &serde_json::Error) -> String {
         .to_owned()
 }
 
-/// Digits for an error.
+/// Digits as an error shows them, shortened if there are many.
 fn shortened(digits: &str) -> String {
     match digits.get(..40) {
         Some(start) if digits.len() > 40 => format!("the number {start}..."),
@@ -245,7 +245,7 @@ fn shortened(digits: &str) -> String {
     }
 }
 
-/// The parts of an object or a list; collection stops at a limit.
+/// The parts of an object or a list, collected up to a limit.
 struct Parts<'p, T> {
     limit: usize,
     is_over: &'p mut bool,
@@ -253,7 +253,7 @@ struct Parts<'p, T> {
 }
 
 impl<T> Parts<'_, T> {
-    /// Takes a part; false if it is one too many.
+    /// Adds a part; returns false if the limit is exceeded.
     fn push(&mut self, part: T) -> bool {
         *self.is_over = self.parts.len() == self.limit;
         if !*self.is_over {
@@ -265,7 +265,7 @@ impl<T> Parts<'_, T> {
 
 const TOO_MANY: &str = "too many values";
 
-/// The name of a field, which is copied only if it is written with escapes.
+/// The name of a field. It is copied only if it contains escapes.
 struct Name<'t>(Cow<'t, str>);
 
 impl<'t> Deserialize<'t> for Name<'t> {
@@ -324,7 +324,7 @@ impl<'t> Visitor<'t> for Parts<'_, &'t RawValue> {
     }
 }
 
-/// Writes a value as JSON. Its numbers must have been checked.
+/// Serializes a value as JSON. Its numbers must have been checked.
 struct ValueJson<'v>(&'v FieldValue);
 
 impl Serialize for ValueJson<'_> {
@@ -350,7 +350,7 @@ impl Serialize for ValueJson<'_> {
     }
 }
 
-/// Writes fields as a JSON object.
+/// Serializes fields as a JSON object.
 struct FieldsJson<'v>(&'v [(Arc<str>, FieldValue)]);
 
 impl Serialize for FieldsJson<'_> {

@@ -18,7 +18,8 @@ pub(crate) const MESSAGE_KEY_BYTES: usize = 16;
 const DELETION_KEY_BYTES: usize = 12;
 const TRASH_KEY_BYTES: usize = DELETION_KEY_BYTES + 12;
 
-/// The identity of a message: its container, its time, and a number that tells messages of the same time apart.
+/// The identity of a message: its container, its time, and a number (the tie) that distinguishes messages of the same
+/// time.
 ///
 /// Keys sort by container, then by time, then by the order in which messages of the same time arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +28,7 @@ pub struct MessageKey {
     pub container: u32,
     /// Time of the message in nanoseconds since 1970.
     pub time: i64,
-    /// 0 for the first message of this time, then ascending.
+    /// 0 for the first message of this time; ascending for the following ones.
     pub tie: u32,
 }
 
@@ -57,7 +58,7 @@ impl MessageKey {
     }
 }
 
-/// A time as bytes that sort like it.
+/// Encodes a time as bytes that sort like it.
 pub(crate) fn time_bytes(time: i64) -> [u8; 8] {
     (time as u64 ^ 1 << 63).to_be_bytes()
 }
@@ -67,8 +68,8 @@ pub(crate) fn container_key(container: u32) -> [u8; 4] {
     container.to_be_bytes()
 }
 
-/// The key behind all rows whose keys begin with the number of this container; `None` for the last number, which is
-/// never given to a container.
+/// The first key after all rows whose keys begin with the number of this container. The number must not be the last
+/// one, which is never assigned to a container.
 pub(crate) fn behind_container(container: u32) -> [u8; 4] {
     container.saturating_add(1).to_be_bytes()
 }
@@ -132,7 +133,7 @@ pub(crate) fn seen_time(time: i64, container: u32, key: &[u8]) -> Vec<u8> {
     [&time_bytes(time)[..], &container.to_be_bytes(), key].concat()
 }
 
-/// The time of a row of `SeenTimes`, and the key of its row in `Seen`.
+/// Splits the key of a row of `SeenTimes` into the time and the key of the row in `Seen`.
 pub(crate) fn split_seen_time(bytes: &[u8]) -> Result<(i64, &[u8])> {
     match bytes.split_first_chunk::<8>() {
         Some((time, key)) if key.len() >= 4 => {
@@ -146,7 +147,7 @@ pub(crate) fn split_seen_time(bytes: &[u8]) -> Result<(i64, &[u8])> {
     }
 }
 
-/// The beginning of the keys of all dropped containers of a name. Names contain no zero bytes.
+/// The common beginning of the keys of all dropped containers with a name. Names contain no zero bytes.
 pub(crate) fn dropped_prefix(name: &str) -> Vec<u8> {
     [name.as_bytes(), &[0]].concat()
 }

@@ -1,4 +1,5 @@
-//! The latest value of each field of a container, with the time of the message that set it: one row for each container.
+//! The latest value of each field of a container, with the time of the message that set it. A container has one such
+//! row.
 //!
 //! ```text
 //! 0  i64     the newest of these times
@@ -6,11 +7,12 @@
 //! .  varint  number of all other fields; for each: varint number of the field, i64 time, value
 //! ```
 //!
-//! Values are encoded as in documents. Both lists ascend by the number of the field, and no field is in both. Most
-//! messages of a source have the same fields, so most fields are in the first list and need no time.
+//! Values are encoded as in documents. Both lists are sorted by the number of the field, and each field is in only one
+//! list. Most messages of a source have the same fields, so most fields are in the first list and need no time of their
+//! own.
 //!
-//! A message sets a field if no value of the field has a later time; of several messages of one time the last one that
-//! arrived counts. Deleting messages does not change the latest values.
+//! A message sets a field unless the stored value of the field has a later time; if several messages have the same
+//! time, the last one that arrives counts. Deleting messages does not change the latest values.
 
 use crate::containers::codec::{put_varint, raw_fields, take_number, take_value, value_of};
 use crate::containers::document::{DOCUMENT_VALUES_MAX, values_in};
@@ -138,8 +140,8 @@ impl<'v> Latest<'v> {
     }
 }
 
-/// Sets the fields of a new document in an old one: fields of both get the new value and keep their place, other new
-/// fields come last. `None` if the result would be larger than a document may be.
+/// Sets the fields of a new document in an old one. Fields that both have get the new value and keep their place; other
+/// new fields come last. `None` if the result would be larger than the maximum size of a document.
 pub(crate) fn merge(old: &[u8], new: &[u8]) -> Result<Option<Vec<u8>>> {
     use crate::containers::document::{DOCUMENT_BYTES_MAX, DOCUMENT_FIELDS_MAX};
     let (mut fields, new) = (raw_fields(old)?, raw_fields(new)?);
@@ -165,9 +167,9 @@ pub(crate) fn merge(old: &[u8], new: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok(fits.then_some(merged))
 }
 
-/// Whether a document of `len` bytes with these encoded values has at most as many values as a document may have.
+/// Whether a document of `len` bytes with these encoded values has at most the permitted number of values.
 pub(crate) fn are_few<'v>(len: usize, fields: impl Iterator<Item = &'v [u8]>) -> Result<bool> {
-    // Each value needs a byte at least.
+    // Each value needs at least one byte.
     if len <= DOCUMENT_VALUES_MAX {
         return Ok(true);
     }

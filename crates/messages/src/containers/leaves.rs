@@ -1,4 +1,4 @@
-//! Tells to which part of a table of containers the rows of a leaf that nothing leads to belong.
+//! Determines to which part of a table of containers the rows of an unreferenced leaf belong.
 
 use crate::containers::codec::raw_fields;
 use crate::containers::keys::{MessageKey, split_trash, text_of};
@@ -16,9 +16,9 @@ fn is_message(key: MessageKey, value: Option<&Vec<u8>>) -> bool {
     })
 }
 
-/// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, deleted messages
-/// or records of containers; `None` for all others. A value
-/// is `None` if it is lost, or large; only messages have large values.
+/// The key, in the root table, of the nested table to which the rows of a leaf belong, if the rows are messages,
+/// deleted messages or records of containers; `None` for all other rows. A value is `None` if it is lost, or large;
+/// only messages have large values.
 #[must_use]
 pub fn part_of_container_rows(rows: &[Row]) -> Option<[u8; 1]> {
     let is_stored = |(key, value): &Row| {

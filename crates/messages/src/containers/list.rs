@@ -8,7 +8,7 @@ use crate::containers::record::{DroppedRecord, Record};
 use tidalite_pager::{PageRead, Result};
 
 impl<R: PageRead> ContainersReader<R> {
-    /// Containers whose names start with `prefix`, by name, from the first behind the name `after` on, at most `limit`.
+    /// Containers whose names start with `prefix` and follow the name `after`, sorted by name; at most `limit`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -35,8 +35,8 @@ impl<R: PageRead> ContainersReader<R> {
         Ok(found)
     }
 
-    /// Dropped containers whose names start with `prefix` and that can be restored at `now`, by name and number, from the
-    /// first behind `after` on, at most `limit`.
+    /// Dropped containers whose names start with `prefix` and that can be restored at `now`, sorted by name and number,
+    /// beginning after `after`; at most `limit`.
     ///
     /// # Errors
     /// A damaged or unreadable page.

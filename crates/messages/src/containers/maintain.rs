@@ -1,5 +1,5 @@
-//! Work that is due: expired messages, containers that are too full, deletions and dropped containers that cannot be
-//! restored any more, old idempotency keys.
+//! Maintenance: removes expired messages, surplus messages of containers that exceed their limits, deletions and
+//! dropped containers that can no longer be restored, and old idempotency keys.
 
 use crate::containers::due::{Due, Kind};
 use crate::containers::keys::{container_key, dropped_key, text_of};
@@ -20,8 +20,8 @@ pub struct RemovedSpan {
     pub name: String,
     /// Time of the oldest removed message.
     pub from: i64,
-    /// Time of the newest removed message. Protected messages between the two times stay, and so may other messages of
-    /// exactly this time.
+    /// Time of the newest removed message. Protected messages between the two times are kept, and other messages with
+    /// exactly this time may be kept, too.
     pub to: i64,
     /// Number of removed messages.
     pub messages: u64,
@@ -34,34 +34,34 @@ pub struct ContainersMaintenance {
     pub removed: Vec<RemovedSpan>,
     /// Number of messages that were removed because they had expired.
     pub expired: u64,
-    /// Number of messages that were removed because their container was too full.
+    /// Number of messages that were removed because their container exceeded a limit.
     pub rotated: u64,
-    /// Number of deleted messages that cannot be restored any more.
+    /// Number of deleted messages that can no longer be restored.
     pub freed_messages: u64,
-    /// Numbers and names of dropped containers that were removed with everything in them.
+    /// Numbers and names of dropped containers that were removed with their contents.
     pub freed_containers: Vec<(u32, String)>,
     /// Number of idempotency keys that were forgotten.
     pub forgotten_keys: u64,
-    /// Whether nothing is left to do at this time.
+    /// Whether no work is left at this time.
     pub is_done: bool,
 }
 
 /// Callback that receives each message that is removed.
 pub type OnRemoved<'f> = dyn FnMut(&RemovedMessage) -> Result<()> + 'f;
 
-/// Number of rows that are removed as a range at the cost of one row that is read.
+/// Number of rows whose removal as a range costs as much as reading one row.
 const FREED_PER_ROW: u64 = 64;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Does a bounded step of the work that is due at `now`; about `budget` rows are read. `on_removed` gets each message
-    /// that is removed, except messages of deletions and dropped containers.
+    /// Does a bounded step of the maintenance that is due at `now`; reads about `budget` rows. `on_removed` receives
+    /// each message that is removed, except messages of deletions and dropped containers.
     ///
     /// # Errors
     /// Errors of `on_removed`; a damaged page, a full disk. After any error the transaction must be rolled back.
     ///
     /// # Cost
-    /// Without work one row. Otherwise the rows that are removed, and a few rows for each container; memory for the messages
-    /// that are removed from one container.
+    /// One row if no work is due. Otherwise the rows that are removed, and a few rows for each container, with memory
+    /// for the messages that are removed from one container.
     pub fn maintain(
         &mut self,
         now: i64,
@@ -98,7 +98,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(done)
     }
 
-    /// The first row of `Due` whose time has come.
+    /// The first row of `Due` whose time has passed.
     fn next_due(&self, now: i64) -> Result<Option<Due>> {
         let w = &*self.w;
         let mut rows = part(self.root, w, Part::Due)?.cursor(w)?;
@@ -130,7 +130,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         (done, on_removed): (&mut ContainersMaintenance, &mut OnRemoved<'_>),
     ) -> Result<u64> {
         let name = self.name_of(due.container)?;
-        // Not `no_container`: after `Unsupported` nothing has changed, but earlier work of this step may have.
+        // `no_container` is not used here: it creates an `Unsupported` error, which means that nothing has changed, but
+        // this step may already have made changes.
         let mut record = self.find_record(&name)?.ok_or_else(|| no_record(&name))?;
         if (record.number, record.due) != (due.container, due.time) {
             let found = format!("the time {} in the record of {name:?}", record.due);
@@ -182,7 +183,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(swept.examined)
     }
 
-    /// Removes a dropped container; returns a number of rows with the same cost.
+    /// Removes a dropped container; returns the number of row reads that have the same cost.
     fn remove_dropped(&mut self, due: Due, done: &mut ContainersMaintenance) -> Result<u64> {
         let name = self.name_of(due.container)?;
         let key = dropped_key(&name, due.container);
@@ -208,7 +209,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     }
 }
 
-/// Creates the error for a row of work whose container has no record.
+/// Creates the error for a row of `Due` whose container has no record.
 #[cold]
 fn no_record(name: &str) -> Error {
     let found = format!("no record of the container {name:?}");

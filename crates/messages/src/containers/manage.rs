@@ -1,7 +1,8 @@
 //! Creating, dropping, restoring and renaming containers, and changing their options.
 //!
-//! A dropped container that can be restored keeps its number and all its rows but its name and its row in `Due`; its record
-//! moves to the part `Dropped`. A container that is removed loses its rows as ranges, and its number is not used again.
+//! A dropped container that can be restored keeps its number and all its rows except its name and its row in `Due`; its
+//! record moves to the part `Dropped`. When a container is removed for good, its rows are removed as ranges, and its
+//! number is not used again.
 
 use crate::containers::deletion::Deletion;
 use crate::containers::due::{Due, Kind, NEVER};
@@ -19,22 +20,22 @@ use tidalite_pager::{PageWrite, Result};
 /// A container that was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedContainer {
-    /// The name that it had.
+    /// The name that it had before.
     pub name: String,
     /// Its number.
     pub number: u32,
     /// Number of its messages.
     pub messages: u64,
-    /// Number of their bytes.
+    /// Total bytes of these messages.
     pub bytes: u64,
     /// Time at which it was dropped.
     pub dropped_at: i64,
-    /// Time from which it cannot be restored any more; `None` if it cannot be restored.
+    /// Time from which it can no longer be restored; `None` if it cannot be restored at all.
     pub free_at: Option<i64>,
 }
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Creates a container and returns its number. Without options of its own it has the default options of the table.
+    /// Creates a container and returns its number. Without options of its own it uses the default options of the table.
     ///
     /// # Errors
     /// `Unsupported` for a name that exists or cannot be used and for options that cannot be used; `Limit` for a long name
@@ -90,8 +91,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         })
     }
 
-    /// Changes the options of a container; with `None` it gets the default options of the table. They hold for the messages
-    /// that are already stored, too: `maintain` then removes expired and surplus messages.
+    /// Changes the options of a container; `None` selects the default options of the table. They also apply to messages
+    /// that are already stored: `maintain` then removes expired and surplus messages.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist and for options that cannot be used; a damaged page, a full disk.
@@ -104,7 +105,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         self.save_record(name, &mut record)
     }
 
-    /// Gives a container another name. Its number stays.
+    /// Renames a container. Its number does not change.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist, and for a new name that exists or cannot be used; `Limit` for a
@@ -119,14 +120,14 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         self.save_record(new_name, &mut record)
     }
 
-    /// Drops a container with everything in it. Within the time that its options keep deleted messages it can be restored.
+    /// Drops a container with its contents. It can be restored for as long as its options keep deleted messages.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
-    /// A few rows if it can be restored. Otherwise its rows are removed as ranges: pages are freed without being read,
-    /// unless documents lie outside their leaves.
+    /// A few rows if the container can be restored. Otherwise its rows are removed as ranges: pages are freed without
+    /// being read, unless they hold documents that are stored outside the leaves.
     pub fn drop_container(&mut self, now: i64, name: &str) -> Result<DroppedContainer> {
         let mut record = self.record(name)?;
         let number = record.number;
@@ -169,8 +170,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(dropped)
     }
 
-    /// Removes all rows that belong to a container, but its record and its row in `Due`. Times of idempotency keys go when
-    /// their time has come. The caller stores the state.
+    /// Removes all rows that belong to a container except its record and its row in `Due`. Times of idempotency keys
+    /// remain until they are due. The caller stores the state.
     pub(crate) fn remove_rows(&mut self, number: u32) -> Result<()> {
         let (from, to) = (container_key(number), behind_container(number));
         let mut dues = Vec::new();
@@ -211,7 +212,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(())
     }
 
-    /// Restores the container that was dropped last under a name, with all its messages, under the same name or a new one.
+    /// Restores the container with this name that was dropped last, with all its messages, under the same name or a new
+    /// one.
     ///
     /// # Errors
     /// `Unsupported` if no dropped container of this name can be restored, or the new name exists or cannot be used;
@@ -266,7 +268,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(number)
     }
 
-    /// Removes a deletion: its messages cannot be restored any more. The caller stores the state.
+    /// Removes a deletion: its messages can no longer be restored. The caller stores the state.
     pub(crate) fn remove_deletion(
         &mut self,
         (container, deletion): (u32, u64),
@@ -298,7 +300,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(found.messages)
     }
 
-    /// Key of the first possible message of a container from a time on.
+    /// The smallest key that a message of a container can have at this time.
     pub(crate) fn start_of(number: u32, time: i64) -> [u8; 16] {
         MessageKey::new(number, time, 0).encode()
     }

@@ -7,30 +7,31 @@ use crate::containers::read::ContainersReader;
 use std::collections::BinaryHeap;
 use tidalite_pager::{PageRead, Result};
 
-/// Place of a message in the order of all containers; greater places come first.
+/// Position of a message in the merged order. The heap returns the greatest position first.
 type Place = [u8; 16];
 
 /// Reads messages of several containers in the order of their times; messages of one time in the order of the numbers of
 /// their containers, then of their ties.
 pub struct MergedMessages<'r, R> {
     cursors: Vec<MessageCursor<'r, R>>,
-    /// The next message of each container: its place, the cursor, and its key.
+    /// The next message of each container: its position, the index of the cursor, and its key.
     next: BinaryHeap<(Place, usize, MessageKey)>,
-    /// The cursor whose message was delivered last, and which must move on.
+    /// Index of the cursor that delivered the last message and must now move on.
     last: Option<usize>,
     reverse: bool,
     left: u64,
 }
 
 impl<R: PageRead> ContainersReader<R> {
-    /// Reads messages of several containers that have not expired at `now` as one sequence. Containers that do not exist have
-    /// no messages, and a container that is named twice is read once.
+    /// Reads messages of several containers that have not expired at `now` as one sequence. A container that does not
+    /// exist has no messages, and a container that is named twice is read once.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// The record of each container and a descent; then for each message a step and a logarithm of the number of containers.
+    /// The record of each container and a descent; then, for each message, a step and a number of comparisons that is
+    /// logarithmic in the number of containers.
     pub fn merged_messages(
         &self,
         containers: &[&str],
@@ -60,7 +61,7 @@ impl<R: PageRead> ContainersReader<R> {
     }
 }
 
-/// The part of a container that comes behind the token of a query over several containers.
+/// The part of a container that comes after the token of a query over several containers.
 fn span_of(query: &MessageQuery, number: u32) -> Span {
     let mut span = Span {
         from: query.from,
@@ -71,7 +72,7 @@ fn span_of(query: &MessageQuery, number: u32) -> Span {
     let Some(after) = query.after.map(|after| after.key) else {
         return span;
     };
-    // Whether the messages of the container that have the time of the token come before the token, or behind it.
+    // The order of this container's messages relative to the token, among messages with the time of the token.
     let order = number.cmp(&after.container);
     let order = if query.reverse {
         order.reverse()
@@ -93,7 +94,7 @@ fn span_of(query: &MessageQuery, number: u32) -> Span {
 }
 
 impl<R: PageRead> MergedMessages<'_, R> {
-    /// Number of rows that were read so far.
+    /// Number of rows that have been read so far.
     #[must_use]
     pub fn examined(&self) -> u64 {
         self.cursors.iter().map(MessageCursor::examined).sum()

@@ -1,4 +1,4 @@
-//! Messages of containers: the row of a message, and messages as readers get them.
+//! Messages of containers: the row of a message, and the types that readers receive.
 //!
 //! ```text
 //! 0  u8    flags: 1 the message is protected, 2 it stands for several messages
@@ -7,7 +7,7 @@
 //! .  the document, encoded
 //! ```
 //!
-//! The number of messages is the weight of the message in a mean, if it is thinned again.
+//! If a message is thinned again, the number of messages for which it stands is its weight in a mean.
 
 use crate::containers::codec::EncodedDocument;
 use crate::containers::keys::{MESSAGE_KEY_BYTES, MessageKey};
@@ -18,9 +18,9 @@ use tidalite_pager::Result;
 const PROTECTED: u8 = 1;
 const SEVERAL: u8 = 2;
 
-/// Length in bytes of the fields before the document of a message that stands for itself only.
+/// Length in bytes of the fields before the document, for a message that stands only for itself.
 pub(crate) const HEAD_BYTES: usize = 9;
-/// Length in bytes of the number of messages for which a message stands.
+/// Length in bytes of the field with the number of messages for which a message stands.
 const SEVERAL_BYTES: usize = 4;
 
 /// A message, borrowed from its page where possible.
@@ -111,7 +111,7 @@ impl StoredMessage {
         }
     }
 
-    /// Number of bytes that the message counts with.
+    /// The message's size as counted in limits and totals.
     pub(crate) fn counted_bytes(&self) -> u64 {
         counted_bytes((self.head().len() + self.document.len()) as u64)
     }
@@ -125,12 +125,12 @@ impl StoredMessage {
     }
 }
 
-/// Number of bytes that a message counts with: its key and its row.
+/// The size of a message as counted in limits and totals: its key and its row.
 pub(crate) fn counted_bytes(row_len: u64) -> u64 {
     MESSAGE_KEY_BYTES as u64 + row_len
 }
 
-/// The fields before the document.
+/// The fields of a row before the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) is_protected: bool,
@@ -159,7 +159,7 @@ impl Head {
     }
 }
 
-/// Appends the fields before the document of a message that stands for itself only.
+/// Appends the fields before the document, for a message that stands only for itself.
 pub(crate) fn put_head(is_protected: bool, received: i64, row: &mut Vec<u8>) {
     let head = Head {
         is_protected,

@@ -1,4 +1,4 @@
-//! The numbers in a message, each with the dotted path of its field. They are the fields that series can hold.
+//! The numbers in a message, each with the dotted path of its field. These are the fields that a series can store.
 
 use crate::containers::document::Document;
 use crate::containers::value::FieldValue;
@@ -18,12 +18,12 @@ pub enum FieldNumber {
 }
 
 impl FieldNumber {
-    /// Compares two numbers exactly: a conversion of an integer to a float would round it.
+    /// Compares two numbers exactly. Converting an integer to a float would round it.
     #[must_use]
     pub fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(&b),
-            // Floats of fields are finite.
+            // Floats in fields are finite.
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
             (Self::Integer(a), Self::Float(b)) => integer_to_float(a, b),
             (Self::Float(a), Self::Integer(b)) => integer_to_float(b, a).reverse(),
@@ -78,13 +78,15 @@ impl FieldValue {
 
 impl Document {
     /// The numbers of the message, in the order of the fields, with dotted paths: `position.latitude` is the field
-    /// `latitude` in the object `position`. Numbers in lists are left out.
+    /// `latitude` in the object `position`. Numbers in lists are omitted.
     ///
-    /// Each path occurs once: if several numbers have the same path, it is the one that [`Document::find`] finds.
+    /// Each path occurs once: if several numbers have the same path, the iterator returns the one that
+    /// [`Document::find`] finds.
     ///
     /// # Cost
-    /// Allocates nothing for a message without objects. Each number in an object needs a string. If a message with objects
-    /// has a name with a dot, several ways may lead to one path: then the paths of all values are collected first.
+    /// Allocates nothing for a message without objects. Each number in an object needs a string. If a message with
+    /// objects has a name with a dot, several values may have the same path: then the paths of all values are collected
+    /// first.
     pub fn numbers(&self) -> impl Iterator<Item = (Cow<'_, str>, FieldNumber)> {
         let is_object =
             |(_, value): &(Arc<str>, FieldValue)| matches!(value, FieldValue::Object(_));
@@ -107,15 +109,16 @@ fn has_dot(fields: &[(Arc<str>, FieldValue)]) -> bool {
     })
 }
 
-/// The value that [`Document::find`] finds at each path. Of the ways that lead to a path it prefers the one whose first
-/// name is longest, then the one whose second name is longest, and so on.
+/// The value that [`Document::find`] finds at each path. If several values have the same path, it prefers the one whose
+/// first name is longest, then the one whose second name is longest, and so on.
 fn found_values(fields: &[(Arc<str>, FieldValue)]) -> HashMap<String, &FieldValue> {
     let mut found: HashMap<String, (Vec<usize>, &FieldValue)> = HashMap::new();
     let mut walk = Walk::new(fields);
     while let Some((name, value)) = walk.next() {
         let path = walk.path_of(name);
-        // Where the names of the objects end in the path: a list that is greater has the longer name first. The last name
-        // is the rest of the path, and a way that is the beginning of another one has a longer name there.
+        // The positions in the path at which the names of the objects end. Of two such lists, the greater one has the
+        // longer name at the first difference. The last position is the end of the path, so a list that is the
+        // beginning of another one has the longer name there.
         let mut way = walk.ends_of_names();
         way.push(path.len());
         match found.entry(path) {
@@ -131,11 +134,11 @@ fn found_values(fields: &[(Arc<str>, FieldValue)]) -> HashMap<String, &FieldValu
 
 /// Walks through the values of a message and of the objects in it.
 struct Walk<'a> {
-    /// The fields that are left of the message and of the objects down to the current one.
+    /// The remaining fields of the message and of the objects down to the current one.
     levels: Vec<std::slice::Iter<'a, (Arc<str>, FieldValue)>>,
-    /// The path of the current object, with a dot at its end.
+    /// The path of the current object, followed by a dot.
     path: String,
-    /// Lengths of the paths of the objects above the current one.
+    /// Lengths of the paths of the objects that contain the current one.
     above: Vec<usize>,
 }
 
@@ -148,7 +151,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next field of the current object, or of the next one above it that has more.
+    /// The next field of the current object, or of the nearest enclosing object that has more fields.
     fn next(&mut self) -> Option<(&'a str, &'a FieldValue)> {
         loop {
             if let Some((name, value)) = self.levels.last_mut()?.next() {
@@ -159,7 +162,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Descends into the value that was found last, if it is an object.
+    /// Descends into the value that was returned last, if it is an object.
     fn enter(&mut self, name: &str, value: &'a FieldValue) {
         if let FieldValue::Object(fields) = value {
             self.above.push(self.path.len());
@@ -185,7 +188,7 @@ impl<'a> Walk<'a> {
 /// The numbers of a document.
 struct Numbers<'a> {
     walk: Walk<'a>,
-    /// The value at each path, if several ways may lead to one.
+    /// The value at each path, if several values may have the same path.
     found: Option<HashMap<String, &'a FieldValue>>,
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     format!("{} bytes: {}", bytes.len(), start.escape_ascii())
 }
 
-/// Creates the error for bytes of a table of containers that no writer would write.
+/// Creates the error for bytes of a table of containers that no writer writes.
 #[cold]
 pub(crate) fn damaged(
     what: &str,
@@ -111,7 +111,7 @@ pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<()> {
     }
 }
 
-/// The rows of the messages of containers: number of the container, time and tie.
+/// The rows of the messages of containers. A key consists of the number of the container, the time and the tie.
 ///
 /// # Errors
 /// A damaged or unreadable page.

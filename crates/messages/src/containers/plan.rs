@@ -1,7 +1,7 @@
-//! The second step of an append: decides the outcome of each message. Nothing is changed but records in memory.
+//! The second step of an append: determines the outcome of each message. Changes only records in memory.
 //!
-//! The messages of a container are applied in the order of their times, equal times in the order of the call. A message that is later than the newest
-//! message of its container needs no lookup.
+//! The messages of a container are applied in the order of their times, and messages with equal times in the order of
+//! the call. A message that is later than the newest message of its container needs no lookup.
 
 use crate::containers::append::{Append, AppendOutcome, Rejection};
 use crate::containers::keys::{MESSAGE_KEY_BYTES, MessageKey};
@@ -18,7 +18,7 @@ use std::ops::Range;
 use tidalite_kv::{Cursor, TableReader, Tree};
 use tidalite_pager::{Error, PageRead, Result};
 
-/// A row of the part `Messages` that is written.
+/// A row of the part `Messages` that is to be written.
 pub(crate) struct Put {
     pub(crate) key: [u8; MESSAGE_KEY_BYTES],
     /// Range of the row in `Resolved::bytes`.
@@ -33,19 +33,19 @@ pub(crate) struct LatestChange {
     pub(crate) document: Range<usize>,
 }
 
-/// All changes of an append except the changes of records.
+/// All changes of an append except those of records.
 #[derive(Default)]
 pub(crate) struct Plan<'n> {
-    /// By key.
+    /// Sorted by key.
     pub(crate) puts: Vec<Put>,
-    /// By container, then in the order in which the messages set their fields.
+    /// Sorted by container, then in the order in which the messages set their fields.
     pub(crate) latest: Vec<LatestChange>,
     pub(crate) seen: Vec<(u32, &'n [u8])>,
-    /// By the order of the call.
+    /// In the order of the call.
     pub(crate) outcomes: Vec<Option<AppendOutcome>>,
 }
 
-/// A message as it is stored, or will be.
+/// A message that is stored or is about to be stored.
 #[derive(Clone)]
 struct Placed {
     key: MessageKey,
@@ -53,7 +53,7 @@ struct Placed {
     stands_for: u32,
     /// Range of its row in `Resolved::bytes`.
     row: Range<usize>,
-    /// Beginning of its document there.
+    /// Offset of its document in `Resolved::bytes`.
     document: usize,
 }
 
@@ -90,7 +90,7 @@ fn has_room(
     counted: u64,
 ) -> bool {
     match options.overflow {
-        // A message that fits alone always fits after a rotation.
+        // A message that alone is small enough always fits after a rotation.
         ContainerOverflow::RotateOldest => after.1 <= before.1 || counted <= options.bytes_max,
         // A change that makes the container smaller is accepted even above a limit, which may have been lowered.
         ContainerOverflow::Reject => {
@@ -100,7 +100,7 @@ fn has_room(
     }
 }
 
-/// The error for a change that a container has no room for: see `has_room`.
+/// Returns an error if a container has no room for a change: see `has_room`.
 pub(crate) fn check_room(
     options: &ContainerOptions,
     before: (u64, u64),
@@ -122,7 +122,7 @@ pub(crate) fn check_room(
     }
 }
 
-/// Makes the plan.
+/// Creates the plan.
 pub(crate) struct Planner<'p, 'n, R> {
     r: &'p R,
     options: &'p ContainerTableOptions,
@@ -156,7 +156,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         })
     }
 
-    /// Makes the plan for all messages; changes the records.
+    /// Plans all messages, and changes the records in memory.
     pub(crate) fn plan(
         &mut self,
         resolved: &mut Resolved<'n>,
@@ -177,7 +177,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         for target in targets {
             let options = target.record.options(&self.options.defaults).clone();
             let (number, newest) = (target.record.number, target.record.newest);
-            // The last message of the time that is being dealt with.
+            // The last message of the current time.
             let mut last: Option<Placed> = None;
             for place in target.items.clone() {
                 let index = order[place] as usize;
@@ -221,7 +221,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         is_seen(&self.seen, self.r, (container, key), window, self.now)
     }
 
-    /// The last stored message of a time. Its row is added to `bytes`.
+    /// The stored message with the last tie of a time. Its row is added to `bytes`.
     fn find_last(
         &mut self,
         container: u32,
@@ -246,7 +246,8 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         Placed::new(found, start..bytes.len(), bytes).map(Some)
     }
 
-    /// Decides about one message. `last` is the last message of its time, and becomes the new one if it is stored.
+    /// Determines the outcome of one message. `last` is the last message of its time; it is set to the new message if
+    /// that is stored.
     fn place(
         &mut self,
         target: &mut Target<'n>,
@@ -271,7 +272,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         let mut is_merged = false;
         if let Some(found) = last.as_ref() {
             match options.on_duplicate {
-                // An expired message that is still there cannot be seen any more: the new one takes its place.
+                // An expired message that is not removed yet is invisible: the new message replaces it.
                 _ if is_gone(found) => old = Some(found.clone()),
                 OnDuplicate::KeepFirst => return Ok(AppendOutcome::Ignored),
                 OnDuplicate::KeepAll => match found.key.tie.checked_add(1) {
@@ -292,7 +293,8 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
                     let head = Head {
                         is_protected: new.is_protected,
                         received: self.now,
-                        // Fields that the new message does not have still stand for several messages.
+                        // Fields that the new message does not have keep their values, which still stand for several
+                        // messages.
                         stands_for: found.stands_for,
                     };
                     head.put(bytes);

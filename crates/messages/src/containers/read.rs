@@ -29,13 +29,13 @@ pub struct ContainersReader<R> {
 pub struct ContainersStat {
     /// Number of containers.
     pub containers: u64,
-    /// Number of messages, with expired ones that are not removed yet.
+    /// Number of messages, including expired ones that are not removed yet.
     pub messages: u64,
-    /// Number of their bytes.
+    /// Total bytes of these messages.
     pub bytes: u64,
     /// Number of deleted messages that can be restored.
     pub deleted_messages: u64,
-    /// Number of their bytes.
+    /// Total bytes of these messages.
     pub deleted_bytes: u64,
     /// Number of dropped containers that can be restored.
     pub dropped_containers: u64,
@@ -52,17 +52,17 @@ pub struct ContainerInfo {
     pub name: String,
     /// Number, which stays when the container is renamed.
     pub number: u32,
-    /// The options that hold for it.
+    /// The options that apply to it.
     pub options: ContainerOptions,
     /// Whether the container has options of its own instead of the default options of the table.
     pub has_own_options: bool,
     /// Number of messages.
     pub messages: u64,
-    /// Number of their bytes.
+    /// Total bytes of these messages.
     pub bytes: u64,
-    /// Number of protected messages among them.
+    /// Number of protected messages among these.
     pub protected_messages: u64,
-    /// Number of bytes of these.
+    /// Total bytes of the protected messages.
     pub protected_bytes: u64,
     /// Time of the oldest message.
     pub oldest: Option<i64>,
@@ -70,13 +70,14 @@ pub struct ContainerInfo {
     pub newest: Option<i64>,
     /// Time at which the container was created.
     pub created: i64,
-    /// Number of changes of messages since then: stored, replaced, deleted, restored and removed ones. It never falls.
+    /// Number of changes of messages since the creation: stored, replaced, deleted, restored and removed messages. It
+    /// never decreases.
     pub changes: u64,
-    /// Number of messages that were rejected since then.
+    /// Number of messages that were rejected since the creation.
     pub rejected: u64,
-    /// Number of messages that expired and were removed since then.
+    /// Number of messages that expired and were removed since the creation.
     pub expired: u64,
-    /// Number of messages that were removed since then because the container was full.
+    /// Number of messages that were removed since the creation because the container was full.
     pub rotated: u64,
 }
 
@@ -174,8 +175,8 @@ impl<R: PageRead> ContainersReader<R> {
         Ok(self.record(name)?.map(|record| self.info(name, record)))
     }
 
-    /// The name of the container with a number; `None` if there is none. Dropped containers that can be restored have
-    /// names, too.
+    /// The name of the container with a number; `None` if it does not exist. Dropped containers that can be restored
+    /// also have names.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -217,7 +218,8 @@ impl<R: PageRead> ContainersReader<R> {
         Ok(found)
     }
 
-    /// The latest value of each field of a container, by the number of the field; none if the container does not exist.
+    /// The latest value of each field of a container, sorted by the number of the field; none if the container does not
+    /// exist.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -239,8 +241,7 @@ impl<R: PageRead> ContainersReader<R> {
         values.collect()
     }
 
-    /// The latest values of some fields of a container, in the order of their names here; `None` for a field without
-    /// value.
+    /// The latest values of some fields of a container, in the order of `fields`; `None` for a field that has no value.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -269,7 +270,7 @@ impl<R: PageRead> ContainersReader<R> {
         row.map(|row| row.to_vec()).transpose()
     }
 
-    /// The number of a field; `None` if no message has ever had it.
+    /// The number of a field; `None` if no message has ever had the field.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -280,7 +281,7 @@ impl<R: PageRead> ContainersReader<R> {
         }
     }
 
-    /// The names of all fields. Documents are decoded with them.
+    /// The names of all fields. They are needed to decode documents.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -291,7 +292,7 @@ impl<R: PageRead> ContainersReader<R> {
         FieldNames::read(&self.root, &self.r)
     }
 
-    /// The deletions of a container that can be restored at `now`, the last one first, at most `limit`, and only those with
+    /// The deletions of a container that can be restored at `now`, newest first, at most `limit`, and only those with
     /// numbers below `before`.
     ///
     /// # Errors

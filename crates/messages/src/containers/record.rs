@@ -75,12 +75,12 @@ impl Record {
         }
     }
 
-    /// The options that hold for the container.
+    /// The options that apply to the container.
     pub(crate) fn options<'o>(&'o self, defaults: &'o ContainerOptions) -> &'o ContainerOptions {
         self.options.as_ref().unwrap_or(defaults)
     }
 
-    /// Numbers of messages and bytes that count for the limits.
+    /// Numbers of messages and bytes that count towards the limits.
     pub(crate) fn unprotected(&self) -> (u64, u64) {
         (
             self.messages.saturating_sub(self.protected_messages),
@@ -93,7 +93,7 @@ impl Record {
         options.is_over(messages, bytes)
     }
 
-    /// Counts a message that is stored. Times are set by the caller.
+    /// Counts a message that is stored. The caller sets the times.
     pub(crate) fn add(&mut self, bytes: u64, is_protected: bool) {
         self.messages += 1;
         self.bytes += bytes;
@@ -103,7 +103,7 @@ impl Record {
         }
     }
 
-    /// Counts a message that is removed. Times are set by the caller.
+    /// Counts a message that is removed. The caller sets the times.
     pub(crate) fn subtract(&mut self, bytes: u64, is_protected: bool) {
         self.messages = self.messages.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -113,7 +113,7 @@ impl Record {
         }
     }
 
-    /// Widens the times by a message that is stored.
+    /// Extends the times to include a message that is stored.
     pub(crate) fn include(&mut self, time: i64, is_protected: bool) {
         self.oldest = self.oldest.min(time);
         self.newest = self.newest.max(time);
@@ -122,7 +122,7 @@ impl Record {
         }
     }
 
-    /// The time at which `maintain` must look at the container.
+    /// The time at which `maintain` must visit the container.
     pub(crate) fn wanted_due(&self, options: &ContainerOptions) -> i64 {
         if self.unprotected().0 == 0 {
             return NEVER;

@@ -1,5 +1,5 @@
-//! Recovery of a table of containers of which parts may be lost: everything but the options of the table is built from the
-//! records, the messages and the deleted messages.
+//! Recovery of a table of containers that may have lost parts: everything except the options of the table is rebuilt
+//! from the records, the messages and the deleted messages.
 //!
 //! ```text
 //! fields      names and numbers, from both tables together; numbers without name get one
@@ -30,14 +30,15 @@ use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageWrite, Result};
 
 impl<'a, W: PageWrite> ContainersWriter<'a, W> {
-    /// Opens a table of containers of which parts may be lost, and rebuilds the lost parts from the rest. Latest values that
-    /// no stored message has, and idempotency keys, are kept as far as they can be decoded.
+    /// Opens a table of containers that may have lost parts, and rebuilds the lost parts from the rest. Latest values
+    /// that no stored message has, and idempotency keys, are kept as far as they can be decoded.
     ///
     /// # Errors
     /// A damaged page, a full disk. If the options of the table are lost, it gets the default ones.
     ///
     /// # Cost
-    /// Reads everything, and writes all parts but the messages; memory for the record of each container and each deletion.
+    /// Reads everything, and writes all parts except the messages. Needs memory for the record of each container and
+    /// each deletion.
     pub fn recover(
         root: &'a mut Tree,
         w: &'a mut W,
@@ -144,7 +145,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         Ok(())
     }
 
-    /// Removes rules of thinning that cannot be decoded, and those of containers that do not exist.
+    /// Removes thinning rules that cannot be decoded, and those of containers that do not exist.
     fn recover_thinning(&mut self, containers: &Containers) -> Result<()> {
         let mut lost = Vec::new();
         {
@@ -171,7 +172,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
             let w = &*self.w;
             let row = part(self.root, w, Part::Latest)?.get(w, &key)?;
             let row = row.map(|row| row.to_vec()).transpose()?;
-            // Messages come in the order of their times, so the last one that has a field sets it.
+            // Messages come in the order of their times, so the last message with a field sets its latest value.
             let mut found: BTreeMap<u32, (i64, Vec<u8>)> = BTreeMap::new();
             let mut rows = part(self.root, w, Part::Messages)?.cursor(w)?;
             let mut there = rows.seek_ge(&key)?;
@@ -231,7 +232,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         self.write_anew(Part::Fields, rows.into_iter())
     }
 
-    /// Writes the records and everything that follows from them and from the deletions.
+    /// Writes the records and everything that is derived from them and from the deletions.
     fn write_records(
         &mut self,
         containers: Containers,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use tidalite_pager::{PageWrite, Result};
 
-/// Greater numbers are treated as damage, because a table with such numbers could soon run out of them.
+/// Greater numbers are treated as damage, because a table with such numbers could soon run out of numbers.
 const SANE_DELETION_MAX: u64 = COUNT_MAX / 2;
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
@@ -76,7 +76,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(found)
     }
 
-    /// Keeps idempotency keys that can be decoded, and writes their times anew.
+    /// Keeps idempotency keys that can be decoded, and writes the rows of their times again.
     pub(crate) fn recover_seen(&mut self, containers: &Containers) -> Result<()> {
         let (mut wrong, mut times) = (Vec::new(), Vec::new());
         {

@@ -18,25 +18,26 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 /// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContainersRecovery {
-    /// Containers that are there.
+    /// Number of containers after the recovery.
     pub containers: u64,
-    /// Messages of live containers.
+    /// Number of messages of live containers.
     pub messages: u64,
-    /// Messages, also deleted ones, that could not be decoded or belong to no container, and were removed.
+    /// Number of messages, including deleted ones, that were removed because they could not be decoded or belong to no
+    /// container.
     pub removed: u64,
-    /// Containers whose records were lost: they have the default options, and those without a known name have the name
-    /// `recovered-` with their number.
+    /// Number of containers whose records were lost. They have the default options; if a name is unknown, the container
+    /// is named `recovered-` with its number.
     pub made_anew: u64,
-    /// Fields whose names were lost: they have the name `field-` with their number.
+    /// Number of fields whose names were lost: they are named `field-` with their number.
     pub fields_made_anew: u64,
     /// Whether the options of the table were lost.
     pub has_lost_options: bool,
 }
 
-/// Greater numbers are treated as damage, because a table with such numbers could soon run out of them.
+/// Greater numbers are treated as damage, because a table with such numbers could soon run out of numbers.
 const SANE_NUMBER_MAX: u32 = u32::MAX / 2;
 
-/// A name that no other has, for a number.
+/// A name for a number that is not in use.
 fn free_name<N: Borrow<str> + Eq + Hash>(base: &str, number: u32, taken: &HashSet<N>) -> String {
     let mut name = format!("{base}-{number}");
     while taken.contains(&*name) {
@@ -68,7 +69,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Reads names and numbers from both tables; the one from numbers to names counts more.
+    /// Reads names and numbers from both tables. If they differ, the table from numbers to names takes precedence.
     pub(crate) fn read<R: PageRead>(pages: (&Tree, &R)) -> Result<Self> {
         let mut fields = Self {
             names: BTreeMap::new(),
@@ -100,7 +101,7 @@ impl Fields {
         &self.names
     }
 
-    /// Gives a number a name if it has none; returns false for a number that is taken for damage.
+    /// Assigns a name to a number that has none; returns false for a number that is treated as damage.
     pub(crate) fn accept_number(&mut self, number: u32) -> bool {
         if number > SANE_NUMBER_MAX {
             return false;
@@ -114,9 +115,9 @@ impl Fields {
         true
     }
 
-    /// Whether a document can be decoded; its fields then have names.
+    /// Whether a document can be decoded. If so, all of its fields have names afterwards.
     pub(crate) fn accept(&mut self, document: &[u8]) -> bool {
-        // Any name does for decoding; only its own number may be missing.
+        // Decoding works with any name, as long as each number has one of its own.
         let Ok(raw) = raw_fields(document) else {
             return false;
         };
@@ -144,7 +145,7 @@ impl Fields {
 pub(crate) struct FoundContainer {
     pub(crate) name: String,
     pub(crate) record: Record,
-    /// Time at which it was dropped, and time from which it cannot be restored.
+    /// Time at which it was dropped, and time from which it can no longer be restored.
     pub(crate) dropped: Option<(i64, i64)>,
 }
 
@@ -160,7 +161,7 @@ impl FoundContainer {
     }
 }
 
-/// The containers, by number. Counts and times of messages begin at nothing.
+/// The containers, by number. Counts and times of messages are initially empty.
 pub(crate) struct Containers {
     found: BTreeMap<u32, FoundContainer>,
     /// Names of containers that are not dropped.
@@ -234,7 +235,7 @@ impl Containers {
         self.found.insert(number, found);
     }
 
-    /// Makes a lost record anew.
+    /// Creates a record that was lost.
     fn make(&mut self, number: u32, name: Option<&str>) {
         if number > SANE_NUMBER_MAX {
             return;
@@ -252,7 +253,7 @@ impl Containers {
         self.found.contains_key(&number)
     }
 
-    /// Makes the container of a message anew if its record is lost; returns false for a number that is taken for damage.
+    /// Creates the container of a message if its record is lost; returns false for a number that is treated as damage.
     pub(crate) fn accept(&mut self, number: u32) -> bool {
         if !self.is_known(number) {
             self.make(number, None);
@@ -290,7 +291,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         })
     }
 
-    /// Replaces all rows of a part. `rows` ascend.
+    /// Replaces all rows of a part. `rows` must be ascending.
     pub(crate) fn write_anew(
         &mut self,
         of: Part,

@@ -1,4 +1,4 @@
-//! The first step of an append: sorts the messages, finds their containers, and encodes them. Nothing is changed.
+//! The first step of an append: sorts the messages, finds their containers, and encodes the messages. Changes nothing.
 
 use crate::containers::append::Append;
 use crate::containers::codec;
@@ -17,26 +17,26 @@ use std::ops::Range;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// A container that gets messages.
+/// A container that receives messages.
 pub(crate) struct Target<'n> {
     pub(crate) name: &'n str,
     pub(crate) record: Record,
     pub(crate) is_new: bool,
     /// Numbers of messages and bytes before the call.
     pub(crate) before: (u64, u64),
-    /// Range of its messages in `Resolved::order`, by time.
+    /// Range of its messages in `Resolved::order`, sorted by time.
     pub(crate) items: Range<usize>,
 }
 
 /// Messages with their containers.
 pub(crate) struct Resolved<'n> {
-    /// By number.
+    /// Sorted by container number.
     pub(crate) targets: Vec<Target<'n>>,
-    /// Indexes of messages, by container and time.
+    /// Indexes of messages, sorted by container and time.
     pub(crate) order: Vec<u32>,
-    /// Messages without container.
+    /// Messages without a container.
     pub(crate) rejected: Vec<Range<usize>>,
-    /// The rows of messages, one behind the other.
+    /// The rows of messages, one after the other.
     pub(crate) bytes: Vec<u8>,
     /// Range of the row of each message of `order` in `bytes`; empty for a message without container.
     pub(crate) rows: Vec<Range<usize>>,
@@ -118,7 +118,7 @@ impl<'n> Resolved<'n> {
         })
     }
 
-    /// Checks and encodes all messages. New fields get numbers, which are not stored yet.
+    /// Checks and encodes all messages. New fields are assigned numbers, which are not stored yet.
     pub(crate) fn encode<R: PageRead>(
         &mut self,
         (root, r): (&Tree, &R),

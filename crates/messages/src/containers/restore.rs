@@ -22,7 +22,7 @@ pub struct DeletedPlace {
     pub key: MessageKey,
 }
 
-/// The deleted messages that a call restores, and how many it reads.
+/// The deleted messages that a call restores, and the number of messages that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreRange {
     /// The earliest time of the messages.
@@ -31,7 +31,7 @@ pub struct RestoreRange {
     pub to: i64,
     /// The earliest time of the deletion.
     pub deleted_from: i64,
-    /// Position at which an earlier call has stopped.
+    /// Position at which an earlier call stopped.
     pub after: Option<DeletedPlace>,
     /// Maximum number of deleted messages to read; at least one is read.
     pub examined_max: u64,
@@ -53,11 +53,12 @@ impl Default for RestoreRange {
 /// Result of one call that restores messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// The messages that are there again. With `OnDuplicate::KeepAll` their ties may be others than before.
+    /// The messages that were restored. With `OnDuplicate::KeepAll` their ties may differ from before.
     pub messages: Vec<StoredMessage>,
-    /// Number of messages that stay deleted: they would have expired, or there is another message of their time and tie.
+    /// Number of messages that remain deleted, because they would have expired or because another message has their
+    /// time and tie.
     pub skipped: u64,
-    /// Position at which the next call goes on; `None` at the end.
+    /// Position at which the next call continues; `None` at the end.
     pub next: Option<DeletedPlace>,
 }
 
@@ -68,14 +69,15 @@ struct Found {
 }
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Restores deleted messages of a container, starting with the last deletion. The limits of the container do not hold for
-    /// them, but messages beyond these limits are rotated later. The latest values of fields have never gone.
+    /// Restores deleted messages of a container, beginning with the last deletion. The limits of the container do not
+    /// prevent this, but messages that exceed them are rotated later. The latest values of fields do not change:
+    /// deletions have not removed them.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
-    /// Reads up to `examined_max` deleted messages, with one lookup for each; memory for them.
+    /// Reads up to `examined_max` deleted messages, with one lookup for each, and keeps them in memory.
     pub fn restore_messages(
         &mut self,
         now: i64,
@@ -135,7 +137,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         let mut rows = part(self.root, w, Part::Trash)?.cursor(w)?;
         let messages = part(self.root, w, Part::Messages)?;
         let mut stored = messages.cursor(w)?;
-        // Keys that messages of this call get.
+        // Keys that are assigned to messages of this call.
         let mut taken: BTreeSet<MessageKey> = BTreeSet::new();
         let (mut examined, mut last) = (0, range.after);
         let mut there = match range.after {
@@ -215,7 +217,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(())
     }
 
-    /// Counts restored messages out of their deletions; an empty deletion is removed.
+    /// Subtracts restored messages from their deletions; removes deletions that become empty.
     fn shrink_deletions(&mut self, container: u32, left: &BTreeMap<u64, (u64, u64)>) -> Result<()> {
         let mut gone = Vec::new();
         let (mut messages, mut bytes) = (0, 0);

@@ -13,7 +13,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Adds a key. `follows` tells whether its row is the next one after the row that was added last.
+    /// Adds a key. `follows` is true if its row directly follows the row that was added last.
     pub(crate) fn push(&mut self, key: Key, follows: bool) {
         match self.runs.last_mut() {
             Some((_, last)) if follows => *last = key,

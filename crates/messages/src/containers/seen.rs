@@ -1,5 +1,5 @@
-//! Idempotency keys that were seen within the window, and the times at which they were seen. Keys of different containers
-//! are different.
+//! Idempotency keys that were seen within the window, and the times at which they were seen. Each container has its own
+//! keys.
 //!
 //! ```text
 //! row of a key   | time: i64 |       row of a time and a key: nothing
@@ -95,7 +95,7 @@ pub(crate) fn prune<W: PageWrite>(
     change(root, w, Part::Seen, &mut |w, table| {
         for row in &left {
             let (time, key) = split_seen_time(row)?;
-            // The keys of a removed container are gone, and its number is not used again.
+            // The keys of a removed container are already gone, and its number is not used again.
             if let Some(found) = table.get(w, key)?
                 && decode(&found)? == time
             {

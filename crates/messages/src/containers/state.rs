@@ -21,7 +21,7 @@ use tidalite_pager::Result;
 const BYTES: usize = 56;
 const WORDS: usize = 6;
 
-/// Numbers of containers and fields are less than this.
+/// Numbers of containers and fields are below this value.
 pub(crate) const NUMBERS_MAX: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

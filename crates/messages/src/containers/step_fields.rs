@@ -1,7 +1,8 @@
-//! The fields of the messages of one step of time, while they become one message.
+//! Combines the fields of the messages in one step of time into the fields of one message.
 //!
-//! Values stay encoded: only figures that compute with numbers look into them. The fields of a step are bounded by the limits
-//! of one message while they are collected, so that a step whose messages do not fit into one needs no more memory.
+//! Values stay encoded; only figures that compute with numbers decode them. While the fields of a step are collected,
+//! they are bounded by the limits of one message, so a step whose messages do not fit into one message needs no more
+//! memory than others.
 
 use crate::containers::codec::{EncodedValue, put_value, put_varint, raw_fields, value_of};
 use crate::containers::dictionary::decode_number;
@@ -15,7 +16,7 @@ use std::collections::HashMap;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// Factor for sums of numbers that are near the maximum of a float. The sum of 2^64 products is finite.
+/// Factor for sums of numbers that are near the maximum of a float: with it, the sum of 2^64 products is finite.
 const SCALE: f64 = 1.0 / (1u128 << 70) as f64;
 
 /// The figures of fields, by the number of the field.
@@ -25,7 +26,8 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Looks up the numbers of the fields that have a figure of their own. A field without a number is in no message.
+    /// Looks up the numbers of the fields that have a figure of their own. A field without a number occurs in no
+    /// message.
     pub(crate) fn read<R: PageRead>(root: &Tree, r: &R, thinning: &Thinning) -> Result<Self> {
         let fields = part(root, r, Part::Fields)?;
         let mut own = HashMap::new();
@@ -49,15 +51,15 @@ impl Figures {
 struct Values {
     field: u32,
     figure: ThinningFigure,
-    /// The value that stands for the step if there are no numbers, encoded.
+    /// The encoded value that represents the step if no value is a number.
     value: Vec<u8>,
-    /// The number that was chosen, or the sum as long as it is an exact integer.
+    /// The number that was chosen, or the sum while it is an exact integer.
     number: Option<FieldNumber>,
-    /// The sum of the numbers; with `Mean` each one times the number of messages for which it stands.
+    /// The sum of the numbers. For `Mean`, each number is multiplied by the number of messages for which it stands.
     sum: f64,
-    /// The same sum times `SCALE`, for a mean of numbers whose sum is too large for a float.
+    /// The same sum times `SCALE`, used for the mean if the sum is too large for a float.
     scaled: f64,
-    /// Number of messages for which the numbers stand; 0 without numbers.
+    /// Number of messages for which the numbers stand; 0 if there are no numbers.
     messages: u64,
 }
 
@@ -65,14 +67,14 @@ struct Values {
 #[derive(Default)]
 pub(crate) struct StepFields {
     fields: Vec<Values>,
-    /// The place of each field in `fields`.
+    /// The index of each field in `fields`.
     places: HashMap<u32, usize>,
-    /// Number of bytes of all values.
+    /// Total number of bytes of all values.
     bytes: usize,
     is_too_large: bool,
 }
 
-/// The sum of two integers, if a document can hold it.
+/// The sum of two integers, if a document can store it.
 fn sum_of(a: FieldNumber, b: FieldNumber) -> Option<FieldNumber> {
     let (FieldNumber::Integer(a), FieldNumber::Integer(b)) = (a, b) else {
         return None;
@@ -132,7 +134,8 @@ impl Values {
         Ok(())
     }
 
-    /// The mean. Exact where the sum is; a sum of large numbers is formed at a smaller scale, so that it stays finite.
+    /// The mean. It is exact if the sum is exact. A sum of very large numbers is computed at a smaller scale, so that
+    /// it remains finite.
     fn mean(&self) -> f64 {
         let messages = self.messages as f64;
         match self.sum.is_finite() {
@@ -141,7 +144,7 @@ impl Values {
         }
     }
 
-    /// The number that stands for the step; `None` if it is the stored value.
+    /// The number that represents the step; `None` if the stored value does.
     fn computed(&self) -> Option<FieldValue> {
         let float = |x: f64| match x.is_finite() {
             true => FieldValue::Float(x),
@@ -160,10 +163,10 @@ impl Values {
 }
 
 impl StepFields {
-    /// Adds the fields of a message that is later than those before and stands for `stands_for` messages.
+    /// Adds the fields of a message that is later than all earlier ones and stands for `stands_for` messages.
     ///
     /// # Cost
-    /// A look into a hash map for each field that has another place than in the first message.
+    /// A lookup in a hash map for each field that is not at the same position as in the first message.
     pub(crate) fn take(
         &mut self,
         document: &[u8],
@@ -208,7 +211,7 @@ impl StepFields {
         self.is_too_large
     }
 
-    /// Appends the document that stands for the step to a row; returns false if it does not fit into one message.
+    /// Appends the document that represents the step to a row; returns false if it does not fit into one message.
     pub(crate) fn encode(&self, row: &mut Vec<u8>) -> Result<bool> {
         let start = row.len();
         put_varint(self.fields.len() as u64, row);

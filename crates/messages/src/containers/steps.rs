@@ -1,4 +1,5 @@
-//! Finds the steps of time with several messages, and makes the message that stands for each of them. Nothing is written.
+//! Finds the steps of time that have several messages, and creates the message that represents each of them. Writes
+//! nothing.
 //!
 //! Invariants:
 //! 1. A step that is found fits into one message. Messages of any other step stay as they are.
@@ -14,36 +15,37 @@ use crate::containers::thinning::ThinningRule;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// Number of messages of one step that a call reads although it has reached its limit. If the step has more, the call makes
-/// one message of the messages read so far, and the next call goes on with this message and the others. So a call is
-/// bounded, and the first message of a large step is not written again for every few others.
+/// Number of messages of one step that a call reads even after it has reached its limit. If the step has more messages,
+/// the call combines the messages read so far, and the next call continues with the combined message and the remaining
+/// ones. This bounds the work of a call, and avoids rewriting the first message of a large step for every few further
+/// messages.
 pub(crate) const STEP_MESSAGES: u64 = 10_000;
 
 /// A step with several messages, or the first part of one.
 pub(crate) struct Step {
     /// Number of the step.
     pub(crate) number: i64,
-    /// Key of the message that stands for the step.
+    /// Key of the message that represents the step.
     pub(crate) key: MessageKey,
     /// Its row.
     pub(crate) row: Vec<u8>,
-    /// Number of bytes with which it counted before.
+    /// Size of that message before the change, as counted in totals.
     pub(crate) counted_before: u64,
     /// The other messages.
     pub(crate) runs: Runs,
-    /// Numbers of bytes with which they count.
+    /// Sizes of the other messages, as counted in totals.
     pub(crate) removed: Vec<u64>,
-    /// Time of the last one.
+    /// Time of the last message of the step.
     pub(crate) last: i64,
 }
 
-/// Steps of a span of times.
+/// The steps found in a span of times.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) steps: Vec<Step>,
     /// Number of messages that were read.
     pub(crate) examined: u64,
-    /// Time before which all steps were found.
+    /// All steps before this time were found.
     pub(crate) reached: i64,
 }
 
@@ -56,7 +58,7 @@ pub(crate) struct Search<'a> {
     pub(crate) rule: ThinningRule,
     pub(crate) figures: &'a Figures,
     pub(crate) from: i64,
-    /// Time before which messages are looked at, the beginning of a step.
+    /// End of the search: only messages before this time are read. It is the beginning of a step.
     pub(crate) to: i64,
     /// Number of messages after which the search ends; at least 1.
     pub(crate) examined_max: u64,
@@ -86,7 +88,7 @@ impl Open {
         }
     }
 
-    /// Adds a message. `follows` tells whether its row comes directly after the previous message.
+    /// Adds a message. `follows` is true if its row directly follows the previous message.
     fn add(
         &mut self,
         message: &ContainerMessage<'_>,
@@ -108,7 +110,8 @@ impl Open {
         Ok(())
     }
 
-    /// Makes the message that stands for the step; returns false, and the step stays as it is, if it does not fit into one.
+    /// Creates the message that represents the step. Returns false, and the step does not change, if the result does
+    /// not fit into one message.
     fn close(self, found: &mut Found) -> Result<bool> {
         if self.removed.is_empty() {
             return Ok(true);
@@ -137,7 +140,7 @@ impl Open {
 }
 
 impl ThinningRule {
-    /// The number of the step of a time.
+    /// The number of the step that contains a time.
     fn step_of(&self, time: i64) -> i64 {
         time.div_euclid(self.step_ns)
     }
@@ -146,7 +149,7 @@ impl ThinningRule {
         step.saturating_mul(self.step_ns)
     }
 
-    /// The end of the last step that is older than the age of the rule; `None` if no time is so old.
+    /// The end of the last step whose messages have all reached the age of the rule; `None` if no time is old enough.
     pub(crate) fn end(&self, now: i64) -> Option<i64> {
         let old = now.checked_sub(self.age_ns)?;
         Some(self.start_of(self.step_of(old)))
@@ -202,7 +205,7 @@ impl Search<'_> {
             follows = true;
             let is_too_large = open.take_if(|open| open.fields.is_too_large());
             there = match is_too_large {
-                // The step stays as it is: its other messages need not be read.
+                // The step does not change, so its other messages need not be read.
                 Some(_) => rows.seek_ge(&self.key(self.rule.start_of(step.saturating_add(1))))?,
                 None => rows.next()?,
             };
@@ -213,14 +216,14 @@ impl Search<'_> {
         Ok(self.to)
     }
 
-    /// The time at which a search that has reached its limit can end, before the message with the time `time`; `None` if it
-    /// must go on.
+    /// The time at which a search that has reached its limit can end, before the message with the time `time`; `None`
+    /// if it must continue.
     fn stop(&self, time: i64, open: &mut Option<Open>, found: &mut Found) -> Result<Option<i64>> {
         let step = self.rule.step_of(time);
         let start = self.rule.start_of(step);
         let Some(read) = open.take_if(|open| open.removed.len() as u64 >= STEP_MESSAGES) else {
-            // Messages before this one stay as they are or belong to earlier steps. If the step began before `from`, the
-            // search ends within it, or the next one would find the same messages again.
+            // Messages before this one do not change or belong to earlier steps. If the step began before `from`, the
+            // search ends within the step; otherwise the next search would find the same messages again.
             let reached = if start > self.from { start } else { time };
             return Ok((open.is_none() && reached > self.from).then_some(reached));
         };

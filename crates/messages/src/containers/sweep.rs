@@ -1,7 +1,8 @@
-//! Finding messages of a container that must go, the oldest first: expired ones, and those beyond the limits.
+//! Finds messages of a container that must be removed, oldest first: expired messages, and messages that exceed the
+//! limits.
 //!
-//! A sweep begins at the oldest unprotected message that the record knows, so protected messages are stepped over once,
-//! not in each sweep.
+//! A sweep begins at the oldest unprotected message according to the record, so protected messages are skipped once and
+//! not again in each sweep.
 
 use crate::containers::keys::{MessageKey, behind_container};
 use crate::containers::message::{StoredMessage, counted_bytes};
@@ -17,7 +18,7 @@ use tidalite_pager::{PageRead, Result};
 pub enum RemovalReason {
     /// The message was older than the time to live.
     Expired,
-    /// The container was fuller than it may be.
+    /// The container exceeded a limit.
     Rotated,
 }
 
@@ -35,13 +36,14 @@ pub struct RemovedMessage {
 pub(crate) struct Swept {
     /// Number of rows that were read.
     pub(crate) examined: u64,
-    /// Whether nothing is left to remove.
+    /// Whether all messages that must be removed have been found.
     pub(crate) is_done: bool,
     /// Whether the times of the oldest and the newest message must be read again after the rows have been removed.
     pub(crate) needs_bounds: bool,
 }
 
-/// Collects messages that must go, and counts them out of the record. The caller removes the rows.
+/// Collects messages that must be removed, and subtracts them from the counts of the record. The caller removes the
+/// rows.
 pub(crate) fn collect<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -70,7 +72,7 @@ pub(crate) fn collect<R: PageRead>(
             break;
         }
         let key = MessageKey::decode(rows.key())?;
-        // A step removes a message or gets to a later time, so that it does not begin at the same row again.
+        // A step removes a message or reaches a later time, so that the next step does not begin at the same row again.
         let first_time = *first_time.get_or_insert(key.time);
         let has_progress = removed.len() > first || key.time > first_time;
         if swept.examined >= rows_max && has_progress {
@@ -109,7 +111,8 @@ pub(crate) fn collect<R: PageRead>(
         there = rows.next()?;
     }
     if removed.len() > first {
-        // Without protected messages the first row that stays is the oldest one, and the last row stays.
+        // Without protected messages, the first remaining row is the oldest message, and the newest message does not
+        // change.
         match record.protected_messages == 0 && record.messages > 0 {
             true => record.oldest = record.unprotected_from,
             false => swept.needs_bounds = true,

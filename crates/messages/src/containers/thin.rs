@@ -1,8 +1,8 @@
-//! Thinning: of the older messages of a container, one remains for each step of time.
+//! Thinning: of the older messages of a container, one per step of time remains.
 //!
-//! A rule works from old to young, in steps of bounded work, and remembers how far it has got. The first message of a step
-//! gets the fields that stand for the step, and the others are removed, in one transaction: until it commits, the messages
-//! are as they were. Messages that arrive later for a time that a rule has passed stay until the next rule gets there.
+//! A rule proceeds from old to new messages, in bounded amounts of work, and stores its progress. The first message of
+//! a step is replaced by one that represents the step, and the others are removed, in one transaction. Messages that
+//! arrive later for a time that a rule has already processed remain until the next rule reaches that time.
 
 use crate::containers::keys::{behind_container, container_key};
 use crate::containers::message::counted_bytes;
@@ -23,9 +23,9 @@ pub struct Thinned {
     pub examined: u64,
     /// Number of messages that were removed.
     pub removed: u64,
-    /// Number of messages that stand for several others.
+    /// Number of messages that now stand for several others.
     pub changed: u64,
-    /// Times of the messages that were changed or removed: of the oldest and the newest one of each step, or of several
+    /// Times of the oldest and the newest message that was changed or removed, for each step or for several
     /// neighbouring steps of one rule. Spans of different rules can overlap.
     pub spans: Vec<(i64, i64)>,
     /// Whether the rules have been applied to all messages that are old enough.
@@ -33,7 +33,7 @@ pub struct Thinned {
 }
 
 impl<R: PageRead> ContainersReader<R> {
-    /// The rules by which a container is thinned; `None` if it has none.
+    /// The thinning rules of a container; `None` if it has none.
     ///
     /// # Errors
     /// A damaged or unreadable page or row.
@@ -48,7 +48,7 @@ impl<R: PageRead> ContainersReader<R> {
         }
     }
 
-    /// Names of containers with rules, behind the container with the number `after`, with their numbers; at most `limit`.
+    /// Names and numbers of containers with rules whose numbers follow `after`; at most `limit`.
     ///
     /// # Errors
     /// A damaged or unreadable page or row.
@@ -100,7 +100,7 @@ impl<R: PageRead> ContainersReader<R> {
 }
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
-    /// Sets the rules by which a container is thinned, or removes them. New rules begin at the oldest message.
+    /// Sets the thinning rules of a container, or removes them. New rules begin at the oldest message.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist and for rules that cannot be used; a damaged page, a full disk.
@@ -113,16 +113,17 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         })
     }
 
-    /// Thins a container; reads about `examined_max` messages, at least one. Messages that have expired are left to
-    /// `maintain`. A step whose messages together have more fields or bytes than a message can have stays as it is.
+    /// Thins a container; reads about `examined_max` messages, at least one. Expired messages are left to `maintain`. A
+    /// step does not change if its combined message would have too many fields or bytes.
     ///
     /// # Errors
     /// `Unsupported` for a container that does not exist; a damaged page or row, a full disk.
     ///
     /// # Cost
-    /// A descent for each rule, then the messages that have become old enough since the last call. A step is read as a whole
-    /// up to 10,000 messages and the protected ones among them; of a larger one the messages that were read become one, and
-    /// the next call goes on. Memory for the messages that stand for steps, and for the keys of the others.
+    /// A descent for each rule, then the messages that have become old enough since the last call. A step of up to
+    /// 10,000 messages is read as a whole, with the protected messages among them. Of a larger step, the messages read
+    /// so far are combined, and the next call continues. Needs memory for the messages that represent steps, and for
+    /// the keys of the others.
     pub fn thin(&mut self, now: i64, container: &str, examined_max: u64) -> Result<Thinned> {
         let examined_max = examined_max.max(1);
         let mut thinned = Thinned {
@@ -143,7 +144,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         let options = record.options(&self.options.defaults).clone();
         let before = row.done.clone();
         for (rule, done) in row.thinning.rules.iter().zip(&mut row.done) {
-            // Only whole steps.
+            // Only whole steps are thinned.
             let Some(to) = rule.end(now).filter(|to| *done < *to) else {
                 continue;
             };
@@ -182,7 +183,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         Ok(thinned)
     }
 
-    /// Writes the messages that stand for steps of one rule, and removes the others. The caller stores the record.
+    /// Writes the messages that represent the steps of one rule, and removes the others. The caller stores the record.
     fn apply_steps(
         &mut self,
         record: &mut Record,

@@ -1,4 +1,4 @@
-//! Rules by which the older messages of a container become fewer.
+//! Rules for thinning the older messages of a container.
 //!
 //! ```text
 //!  0  u8    version: 1
@@ -9,7 +9,8 @@
 //!  .  f x { u8 figure, u8 length of the name, name }
 //! ```
 //!
-//! `done` is the time before which the rule has done its work. Figures: 0 first, 1 last, 2 min, 3 max, 4 mean, 5 sum, 6 drop.
+//! `done` is the time up to which the rule has been applied. Figures: 0 first, 1 last, 2 min, 3 max, 4 mean, 5 sum, 6
+//! drop.
 
 use crate::containers::parts::{damaged, shown, unsupported};
 use tidalite_base::{get_i64, put_i64};
@@ -33,7 +34,7 @@ pub struct ThinningRule {
     pub step_ns: i64,
 }
 
-/// The value of a field in the message that stands for a step.
+/// The value of a field in the message that represents a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinningFigure {
     /// The first value.
@@ -41,17 +42,17 @@ pub enum ThinningFigure {
     /// The last value.
     #[default]
     Last,
-    /// The least number; the last value if none is a number.
+    /// The least number; the last value if no value is a number.
     Min,
-    /// The greatest number; the last value if none is a number.
+    /// The greatest number; the last value if no value is a number.
     Max,
-    /// The mean of the numbers; the last value if none is a number. A message that already stands for several counts as
-    /// often as these, also if some of them did not have the field.
+    /// The mean of the numbers; the last value if no value is a number. A message that already stands for several
+    /// messages has their number as its weight, even if some of them did not have the field.
     Mean,
-    /// The sum of the numbers; the last value if none is a number. A sum that is too large for a float is null.
+    /// The sum of the numbers; the last value if no value is a number. A sum that is too large for a float is null.
     Sum,
-    /// The field is left out of a message that stands for several. A step with one message stays as it is, so that its
-    /// message keeps the field.
+    /// The field is omitted from a message that represents several messages. A step with only one message does not
+    /// change, so its message keeps the field.
     Drop,
 }
 
@@ -71,14 +72,14 @@ impl ThinningFigure {
     }
 }
 
-/// The rules by which the older messages of a container become fewer. Protected messages stay as they are.
+/// The thinning rules of a container. Protected messages are not thinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thinning {
-    /// The rules, the youngest age first. Ages and steps ascend.
+    /// The rules, the youngest age first. Ages and steps must ascend.
     pub rules: Vec<ThinningRule>,
     /// The figure of all fields that are not in `fields`.
     pub others: ThinningFigure,
-    /// Figures of single fields.
+    /// Figures of individual fields.
     pub fields: Vec<(String, ThinningFigure)>,
 }
 
@@ -119,11 +120,11 @@ impl Thinning {
     }
 }
 
-/// The rules of a container and how far they have got.
+/// The rules of a container, with the progress of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThinningRow {
     pub(crate) thinning: Thinning,
-    /// The time before which each rule has done its work.
+    /// The time up to which each rule has been applied.
     pub(crate) done: Vec<i64>,
 }
 

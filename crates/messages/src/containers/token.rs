@@ -17,15 +17,15 @@ const VERSION: u8 = 1;
 /// Length in bytes of an encoded token.
 pub const MESSAGE_TOKEN_BYTES: usize = 17;
 
-/// The position behind a message, at which reading goes on. It stays valid when messages are added or deleted, also the
-/// message itself.
+/// The position after a message, at which a later query continues. It remains valid when messages are added or deleted,
+/// including the message itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageToken {
     pub(crate) key: MessageKey,
 }
 
 impl MessageToken {
-    /// The position behind a message.
+    /// The position after a message.
     #[must_use]
     pub fn behind(key: MessageKey) -> Self {
         Self { key }

@@ -1,4 +1,4 @@
-//! The writer of a table of containers. The calls of each kind are in files of their own.
+//! The writer of a table of containers. Each kind of call has a file of its own.
 //!
 //! Invariants:
 //! 1. Between calls the fields equal the stored rows.
@@ -25,8 +25,9 @@ pub(crate) struct Work {
 
 /// Changes a table of containers within one write transaction.
 ///
-/// Each call stores everything before it returns, except the root: the caller stores the tree that it has lent. After an
-/// error other than `Limit` and `Unsupported` the table may be half changed, and the transaction must be rolled back.
+/// Each call stores all changes before it returns, except the root: the caller stores the tree that it has passed.
+/// After an error other than `Limit` and `Unsupported` the table may be partly changed, and the transaction must be
+/// rolled back.
 pub struct ContainersWriter<'a, W> {
     pub(crate) root: &'a mut Tree,
     pub(crate) w: &'a mut W,
@@ -89,8 +90,9 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         &self.options
     }
 
-    /// Changes the options of the table. Containers beyond a lower limit stay. New default options hold for the messages
-    /// that are already stored, too: `maintain` then removes expired and surplus messages.
+    /// Changes the options of the table. If the maximum number of containers is lowered, existing ones remain. New
+    /// default options also apply to messages that are already stored: `maintain` then removes expired and surplus
+    /// messages.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
@@ -149,7 +151,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         change(self.root, self.w, part, changes)
     }
 
-    /// Moves the rows of containers in `Due`: number, old time and new time of each.
+    /// Moves the rows of containers in `Due`. Each item is the number, the old time and the new time.
     pub(crate) fn refile(&mut self, dues: &[(u32, i64, i64)]) -> Result<()> {
         if dues.is_empty() {
             return Ok(());
@@ -180,7 +182,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         }
     }
 
-    /// Stores the record of a container whose messages have changed, and files the time of its next work exactly.
+    /// Stores the record of a container whose messages have changed, and updates its row in `Due` to the exact time.
     pub(crate) fn save_record(&mut self, name: &str, record: &mut Record) -> Result<()> {
         let wanted = record.wanted_due(record.options(&self.options.defaults));
         if wanted != record.due {

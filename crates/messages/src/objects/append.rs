@@ -1,7 +1,7 @@
 //! Appending to an upload.
 //!
-//! Whole chunks are stored as such. Bytes behind the last whole chunk are rows of the table of tails, one for each
-//! append, until they fill a chunk. So each byte is written twice at most, however short the appends are.
+//! Whole chunks are stored as chunks. Bytes after the last whole chunk are rows of the table of tails, one for each
+//! append, until they fill a chunk. So each byte is written at most twice, however short the appends are.
 
 use crate::objects::bucket::BucketWriter;
 use crate::objects::keys::{check_chunk_count, id_of, tail_key};
@@ -16,12 +16,12 @@ const ID_BYTES: usize = 8;
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UploadAppend {
-    /// The bytes are stored; the upload has `len` bytes now.
+    /// The bytes are stored; the upload now has `len` bytes.
     Done {
         /// Number of bytes of the upload.
         len: u64,
     },
-    /// The upload continues at another offset. Nothing was changed.
+    /// The next append must begin at another offset. Nothing was changed.
     Expected {
         /// Number of bytes of the upload: the offset of the next append.
         offset: u64,
@@ -30,12 +30,12 @@ pub enum UploadAppend {
     NotFound,
 }
 
-/// Number of bytes of an upload by appending that lie behind its last whole chunk.
+/// Number of bytes after the last whole chunk, for an upload in append mode.
 pub(crate) fn tail_len(upload: &UploadInfo) -> u64 {
     upload.len % u64::from(upload.chunk_bytes)
 }
 
-/// Reads the bytes behind the last whole chunk of an upload by appending.
+/// Reads the bytes after the last whole chunk of an upload in append mode.
 pub(crate) fn tail<R: PageRead>(root: &Tree, r: &R, upload: &UploadInfo) -> Result<Vec<u8>> {
     let len = tail_len(upload);
     let begin = upload.len - len;
@@ -70,14 +70,15 @@ pub(crate) fn tail<R: PageRead>(root: &Tree, r: &R, upload: &UploadInfo) -> Resu
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
-    /// Appends bytes to an upload. `offset` must be the number of bytes that it has, so that a repeated call stores
+    /// Appends bytes to an upload. `offset` must be the number of bytes stored so far, so that a repeated call stores
     /// nothing twice.
     ///
     /// # Errors
     /// `Unsupported` for an upload in parts; `Limit` if the object becomes too large.
     ///
     /// # Cost
-    /// Writes each byte once as part of a whole chunk, and bytes that do not fill a chunk yet once more before that.
+    /// Writes each byte once as part of a whole chunk. Bytes that do not fill a chunk yet are also written once before
+    /// that.
     pub fn append(
         &mut self,
         id: UploadId,
@@ -101,7 +102,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(UploadAppend::Done { len })
     }
 
-    /// Appends bytes to an upload by appending, or to a put. Returns the number of bytes that it has then.
+    /// Appends bytes to an upload in append mode, or to a put. Returns the new number of bytes.
     pub(crate) fn append_to(&mut self, mut upload: UploadInfo, bytes: &[u8]) -> Result<u64> {
         let (id, offset) = (upload.id, upload.len);
         let added = bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! The attributes that a user gives an object.
+//! The attributes that a user assigns to an object.
 //!
 //! ```text
 //!  0  i64   expiry, 2^63 - 1 for none
@@ -14,7 +14,7 @@ use tidalite_pager::{Error, Result};
 /// Maximum length in bytes of a content type.
 pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
-/// Maximum number of pairs of metadata of an object.
+/// Maximum number of key-value pairs in the metadata of an object.
 pub const METADATA_PAIRS_MAX: usize = 256;
 
 /// Maximum length in bytes of all keys and values of the metadata of an object.
@@ -23,7 +23,7 @@ pub const METADATA_BYTES_MAX: usize = 16 << 10;
 const PROTECTED: u8 = 1;
 const NO_EXPIRY: i64 = i64::MAX;
 
-/// The attributes that a user gives an object.
+/// The attributes that a user assigns to an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectAttributes {
     /// Type of the contents, such as `video/mp4`; may be empty.
@@ -37,7 +37,7 @@ pub struct ObjectAttributes {
 }
 
 impl ObjectAttributes {
-    /// The time at which the object is removed, if it is.
+    /// The time at which the object is removed; `None` if it does not expire.
     pub(crate) fn removed_at(&self) -> Option<i64> {
         self.expires
             .filter(|time| !self.protected && *time != NO_EXPIRY)
@@ -87,7 +87,7 @@ impl ObjectAttributes {
         }
     }
 
-    /// Decodes attributes, which end a row.
+    /// Decodes attributes, which are the last fields of a row.
     pub(crate) fn decode(fields: &mut Fields<'_>) -> Result<Self> {
         let expires = Some(fields.i64()?).filter(|time| *time != NO_EXPIRY);
         let flags = fields.u8()?;

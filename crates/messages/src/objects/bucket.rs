@@ -1,4 +1,4 @@
-//! A bucket while it is changed.
+//! A bucket in a write transaction.
 
 use crate::objects::keys::{CONTENT_MAX, time_key};
 use crate::objects::manifest::ObjectInfo;
@@ -9,10 +9,10 @@ use crate::objects::state::{BucketStat, State, stat};
 use tidalite_kv::{TableWriter, Tree};
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// A bucket of objects while a transaction changes it.
+/// A bucket of objects that a write transaction changes.
 ///
-/// `Limit`, and `Unsupported` for options and names, are found before anything is changed. After any other error the
-/// transaction must be rolled back.
+/// `Limit` errors, and `Unsupported` errors for options and names, are returned before anything is changed. After any
+/// other error the transaction must be rolled back.
 #[derive(Debug)]
 pub struct BucketWriter<'b, W> {
     pub(crate) root: &'b mut Tree,
@@ -66,7 +66,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         &self.options
     }
 
-    /// Changes the options. Objects keep the size of their chunks; limits hold for later puts and uploads.
+    /// Changes the options. Stored objects keep the size of their chunks; limits apply to later puts and uploads.
     ///
     /// # Errors
     /// `Unsupported` for options outside their limits.
@@ -85,7 +85,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         stat(self.root, self.w, &self.state)
     }
 
-    /// Reads the bucket as this transaction has changed it.
+    /// A reader of the bucket with the changes made so far in this transaction.
     #[must_use]
     pub fn reader(&self) -> BucketReader<&W> {
         BucketReader {
@@ -96,7 +96,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         }
     }
 
-    /// Stores the counters, which every public change does at its end.
+    /// Stores the counters. Every public change does this at its end.
     pub(crate) fn save(&mut self) -> Result<()> {
         self.root
             .insert(self.w, &Part::State.key(), &self.state.encode())?;
@@ -119,7 +119,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         self.change(part, &mut |w, table| table.remove(w, key))
     }
 
-    /// The next content id; `Limit` if all are taken.
+    /// The next content id; a `Limit` error if all ids are used.
     pub(crate) fn next_content(&self) -> Result<u64> {
         let id = self.state.next_content;
         if id >= CONTENT_MAX {
@@ -132,21 +132,21 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         Ok(id)
     }
 
-    /// Takes the next content id.
+    /// Assigns the next content id.
     pub(crate) fn take_content(&mut self) -> Result<u64> {
         let id = self.next_content()?;
         self.state.next_content = id + 1;
         Ok(id)
     }
 
-    /// Stores the manifest of an object, after the rows that lead to it.
+    /// Stores the manifest of an object, after its rows in the orders of expiry and age.
     pub(crate) fn link(&mut self, info: &ObjectInfo) -> Result<()> {
         self.link_times(info)?;
         self.state.add_object(info.size);
         self.insert(Part::Objects, info.name.as_bytes(), &info.encode())
     }
 
-    /// Removes the manifest of an object and the rows that lead to it. Its contents stay.
+    /// Removes the manifest of an object, and its rows in the orders of expiry and age. Its contents are kept.
     pub(crate) fn unlink(&mut self, info: &ObjectInfo) -> Result<()> {
         self.unlink_times(info)?;
         self.state.remove_object(info.size);
@@ -177,7 +177,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         Ok(())
     }
 
-    /// The manifest of a name, whether it has expired or not.
+    /// The manifest with a name, whether or not the object has expired.
     pub(crate) fn manifest(&self, name: &str) -> Result<Option<ObjectInfo>> {
         self.reader().manifest(name)
     }

@@ -1,4 +1,4 @@
-//! Changes of objects that leave their contents alone: deleting, renaming, copying, new attributes.
+//! Changes of objects that do not affect their contents: deleting, renaming, copying, changing attributes.
 
 use crate::objects::attributes::ObjectAttributes;
 use crate::objects::bucket::BucketWriter;
@@ -9,27 +9,27 @@ use crate::objects::manifest::ObjectInfo;
 use crate::objects::room::{Contents, RemovedObjects, StoredObject};
 use tidalite_pager::{PageWrite, Result};
 
-/// New attributes of an object; `None` for attributes that stay.
+/// New attributes of an object; `None` keeps an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectChange {
-    /// New expiry; `Some(None)` if the object no longer expires.
+    /// New expiry; `Some(None)` if the object is not to expire.
     pub expires: Option<Option<i64>>,
     /// Whether the object is protected.
     pub protected: Option<bool>,
     /// New content type.
     pub content_type: Option<String>,
-    /// New metadata, in place of all pairs.
+    /// New metadata, which replaces all pairs.
     pub metadata: Option<Vec<(String, String)>>,
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
-    /// Deletes an object, protected or not. Returns the deleted object.
+    /// Deletes an object, whether or not it is protected. Returns the deleted object.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// Some descents. Frees the chunks if they are at most [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE);
+    /// A few descents. Frees the chunks if they are at most [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE);
     /// otherwise `maintain` frees them.
     pub fn delete(
         &mut self,
@@ -47,13 +47,13 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     }
 
     /// Deletes one page of the objects of a list, except protected ones; the delimiter has no effect. Returns the
-    /// place at which to continue, if there are more objects.
+    /// position at which to continue, if there are more objects.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// Reading the page, and the cost of `delete` for each object.
+    /// Reads the page, and deletes each object like `delete`.
     pub fn delete_listed(
         &mut self,
         query: &ListQuery,
@@ -82,14 +82,14 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok((removed, page.next))
     }
 
-    /// Renames an object, if the condition holds for the new name; the object that has the new name is replaced. The
-    /// times of the object stay.
+    /// Renames an object, if the condition holds for the new name; an object with the new name is replaced. The times
+    /// of the object do not change.
     ///
     /// # Errors
     /// `Limit` for a name that is too long; `Unsupported` for an empty name.
     ///
     /// # Cost
-    /// Some descents; the contents are not touched.
+    /// A few descents; the contents are not touched.
     pub fn rename(
         &mut self,
         from: &str,
@@ -120,15 +120,15 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(ObjectOutcome::Done(info))
     }
 
-    /// Copies an object, if the condition holds for the new name; the object that has the new name is replaced. Both
-    /// objects share their chunks. The copy has the attributes of the source, or `attributes`.
+    /// Copies an object, if the condition holds for the new name; an object with the new name is replaced. Both objects
+    /// share their chunks. The copy has the given `attributes`, or those of the source if `None`.
     ///
     /// # Errors
     /// `Limit` for a name or attributes that are too long, and if there is no room for the copy; `Unsupported` for an
     /// empty name.
     ///
     /// # Cost
-    /// Some descents; the contents are not touched.
+    /// A few descents; the contents are not touched.
     pub fn copy(
         &mut self,
         from: &str,
@@ -162,13 +162,13 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     }
 
     /// Changes attributes of an object: sets, extends or clears its expiry, protects it, changes its metadata. The time
-    /// of the last change of the contents stays.
+    /// of the last change of its contents is kept.
     ///
     /// # Errors
     /// `Limit` for attributes that are too long.
     ///
     /// # Cost
-    /// Some descents; the contents are not touched.
+    /// A few descents; the contents are not touched.
     pub fn set_attributes(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Checks the rules of the format of a bucket.
+//! Checks the rules of the format for a bucket.
 
 use crate::objects::append::tail;
 use crate::objects::chunks::{ChunkHash, each_hash, shares_of};
@@ -18,13 +18,13 @@ use tidalite_pager::{Error, PageRead, Result};
 /// Callback that receives a problem as text.
 type OnProblem<'f> = dyn FnMut(String) + 'f;
 
-/// Facts collected from the rows.
+/// Facts collected from the rows of the bucket.
 #[derive(Default)]
 struct Found {
     state: State,
     /// Ids of contents that belong to an object, an upload or the orphans.
     owned: RoaringTreemap,
-    /// Number of objects with the same contents beyond the first, where there are some.
+    /// For contents shared by several objects: the number of these objects, not counting the first.
     shares: BTreeMap<u64, u64>,
     expiry: u64,
     ages: u64,
@@ -32,7 +32,8 @@ struct Found {
     link_expiry: u64,
 }
 
-/// Checks that the chunk hashes of contents fit a size, and returns the hash of the contents; an error if they do not.
+/// Checks that the chunk hashes of some contents match a size, and returns the hash of the contents; an error if they
+/// do not match.
 pub(crate) fn whole_hash<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -74,7 +75,8 @@ impl<R: PageRead> BucketReader<R> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// Reads the whole bucket except the chunks that have extents of their own; a few bits of memory for each object.
+    /// Reads the whole bucket except chunks that are stored in extents of their own. Needs a few bits of memory for
+    /// each object.
     pub fn check(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let mut found = Found::default();
         self.check_objects(&mut found, problem)?;
@@ -273,7 +275,7 @@ impl<R: PageRead> BucketReader<R> {
         }
     }
 
-    /// Passes the rows of a part to `check`; an error of a row becomes a problem.
+    /// Passes the rows of a part to `check`. An error that `check` returns is reported as a problem.
     fn each_row(
         &self,
         table: Part,
@@ -300,7 +302,7 @@ impl<R: PageRead> BucketReader<R> {
     }
 }
 
-/// Number of bytes that an upload has stored; an error if its chunks do not fit its mode.
+/// Number of bytes that an upload has stored; an error if its chunks do not match its mode.
 pub(crate) fn stored_bytes<R: PageRead>(root: &Tree, r: &R, upload: &UploadInfo) -> Result<u64> {
     let chunk = u64::from(upload.chunk_bytes);
     if upload.mode == UploadMode::Append {

@@ -17,8 +17,8 @@ use crate::objects::keys::{COUNT_MAX, chunk_key, chunk_of};
 use crate::objects::parts::{Part, damaged, part, row_bytes};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Maximum number of chunks of contents that are freed at once, by the change that removes the last object with them.
-/// More chunks are freed by `maintain`.
+/// Maximum number of chunks that are freed at once by the change that removes the last object with these contents. If
+/// there are more, `maintain` frees them.
 pub const CHUNKS_FREED_AT_ONCE: u64 = 16;
 
 /// Hash and length of a chunk.
@@ -44,12 +44,12 @@ impl ChunkHash {
     }
 }
 
-/// Chunks that were freed.
+/// Result of freeing chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FreedChunks {
     pub(crate) chunks: u64,
     pub(crate) bytes: u64,
-    /// Whether chunks are left.
+    /// Whether chunks remain.
     pub(crate) more: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn shares_of(bytes: &[u8]) -> Result<u64> {
     }
 }
 
-/// Passes the chunk hashes of contents in order to `found`, with their indexes, until it returns false.
+/// Passes the chunk hashes of some contents and their indexes to `found`, in order, until it returns false.
 pub(crate) fn each_hash<R: PageRead>(
     root: &tidalite_kv::Tree,
     r: &R,
@@ -107,7 +107,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(hash)
     }
 
-    /// Frees at most `limit` chunks of contents, from one index up to another.
+    /// Frees at most `limit` chunks of some contents, with indexes in a range.
     pub(crate) fn free_chunks(
         &mut self,
         content: u64,
@@ -138,8 +138,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(freed)
     }
 
-    /// Removes contents that no object and no upload has any more: at once if they are few chunks; otherwise they
-    /// become an orphan.
+    /// Removes contents that no object and no upload has any more. A small number of chunks is freed at once; otherwise
+    /// the contents become an orphan.
     pub(crate) fn discard(&mut self, content: u64) -> Result<()> {
         let mut chunks = 0;
         each_hash(self.root, self.w, (content, 0), &mut |_, _| {
@@ -152,14 +152,14 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         self.free_chunks(content, (0, u32::MAX), u64::MAX).map(drop)
     }
 
-    /// Notes that another object has these contents.
+    /// Records that another object has these contents.
     pub(crate) fn share(&mut self, content: u64) -> Result<()> {
         let shares = (self.shares(content)? + 1).to_le_bytes();
         shares_of(&shares)?;
         self.insert(Part::Shares, &content.to_be_bytes(), &shares)
     }
 
-    /// Notes that an object with these contents was removed; removes the contents with the last one.
+    /// Records that an object with these contents was removed. If it was the last one, the contents are removed.
     pub(crate) fn release(&mut self, content: u64) -> Result<()> {
         let key = content.to_be_bytes();
         match self.shares(content)? {

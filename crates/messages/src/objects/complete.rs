@@ -1,4 +1,4 @@
-//! Completing an upload: its chunks become the contents of an object without being moved.
+//! Completing an upload: its chunks become the contents of an object without being copied.
 
 use crate::objects::append::tail;
 use crate::objects::bucket::BucketWriter;
@@ -19,19 +19,19 @@ pub struct UploadCompletion {
     pub size: Option<u64>,
     /// Hash that the object must have.
     pub hash: Option<ContentHash>,
-    /// Condition on the object that has the name now.
+    /// Condition on the object that currently has the name.
     pub condition: ObjectCondition,
 }
 
-/// Outcome of completing an upload. Unless it is done, the upload stays as it is.
+/// Outcome of completing an upload. Unless it is `Done`, the upload does not change.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UploadOutcome {
     /// The object is stored.
     Done(Box<StoredObject>),
-    /// The condition does not hold: here is the object that has the name, if there is one.
+    /// The condition does not hold. The value is the object that has the name, if any.
     Refused(Option<Box<ObjectInfo>>),
-    /// A part is missing, or is not the last one and shorter than the others.
+    /// A part is missing, or is shorter than the others and not the last one.
     MissingPart {
         /// Number of the part.
         number: u32,
@@ -51,14 +51,14 @@ pub enum UploadOutcome {
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
-    /// Makes the bytes of an upload an object, which replaces the object of the same name at once.
+    /// Turns the bytes of an upload into an object, which replaces the object with the same name.
     ///
     /// # Errors
     /// `Limit` if there is no room for the object; the upload then stays.
     ///
     /// # Cost
-    /// Reads the hash of each chunk, and writes the last chunk of an upload by appending; other chunks are neither read
-    /// nor written.
+    /// Reads the hash of each chunk, and writes the last chunk of an upload in append mode; other chunks are neither
+    /// read nor written.
     pub fn complete_upload(
         &mut self,
         id: UploadId,
@@ -78,8 +78,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         }
     }
 
-    /// Completes an upload that has its whole chunks, and `last` as its last chunk if it is not empty; together `size`
-    /// bytes.
+    /// Completes an upload whose whole chunks are stored; `last` is its last chunk if not empty. All chunks together
+    /// have `size` bytes.
     pub(crate) fn complete(
         &mut self,
         upload: &UploadInfo,
@@ -92,7 +92,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         let mut hashes = ChunkHashes::default();
         let (mut next, mut stored, mut gap) = (0, 0, None);
         each_hash(self.root, self.w, (upload.id.0, 0), &mut |index, chunk| {
-            // Only the last chunk may be shorter than the others, so the chunks so far must be whole.
+            // Only the last chunk may be shorter than the others, so all chunks so far must be whole.
             let whole = u64::from(next) * u64::from(upload.chunk_bytes);
             if index != next || stored != whole {
                 gap = Some(if stored == whole { next } else { next - 1 });

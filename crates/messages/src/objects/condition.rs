@@ -3,7 +3,7 @@
 use crate::objects::content_hash::ContentHash;
 use crate::objects::manifest::ObjectInfo;
 
-/// A condition on the object that has a name now, under which a change or a read takes place.
+/// A condition on the object that currently has a name. A change or a read takes place only if it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ObjectCondition {
     /// No condition.
@@ -15,12 +15,12 @@ pub enum ObjectCondition {
     Exists,
     /// The object has this hash.
     Hash(ContentHash),
-    /// There is no object of this name with this hash.
+    /// No object with this hash has the name.
     NotHash(ContentHash),
 }
 
 impl ObjectCondition {
-    /// Whether the condition holds for the object of a name, or for a name without an object.
+    /// Whether the condition holds for the object that has the name; `None` means that no object has it.
     #[must_use]
     pub fn holds(&self, object: Option<&ObjectInfo>) -> bool {
         match self {
@@ -37,11 +37,11 @@ impl ObjectCondition {
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectOutcome<T> {
-    /// The condition held, and it is done.
+    /// The condition held, and the change or read was done.
     Done(T),
-    /// The condition does not hold: here is the object that has the name, if there is one. Nothing was changed.
+    /// The condition does not hold. The value is the object that has the name, if any. Nothing was changed.
     Refused(Option<Box<ObjectInfo>>),
-    /// The object to read or to change does not exist. Nothing was changed.
+    /// The object to be read or changed does not exist. Nothing was changed.
     NotFound,
 }
 

@@ -5,14 +5,15 @@
 //! hash of an object      BLAKE3(h(0) | h(1) | ... | h(n - 1))                 BLAKE3 of nothing for an empty object
 //! ```
 //!
-//! Chunk i holds the bytes from `i * chunk_bytes` up to the next chunk or the end. So equal hashes mean equal contents,
-//! but equal contents have equal hashes only with chunks of the same size, which a bucket fixes by default.
+//! Chunk i holds the bytes from `i * chunk_bytes` up to the next chunk or the end. Equal hashes mean equal contents.
+//! The reverse holds only if the chunks have the same size, which a bucket fixes by default.
 
 use std::fmt;
 
 const HASH_BYTES: usize = 32;
 
-/// The hash of an object or of a chunk, for comparing contents: BLAKE3 of the chunks' hashes, or of the chunk.
+/// The hash of an object or of a chunk, used to compare contents. For a chunk it is BLAKE3 of the chunk, for an object
+/// BLAKE3 of the chunks' hashes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash(pub [u8; HASH_BYTES]);
 
@@ -64,7 +65,7 @@ impl ChunkHashes {
     }
 }
 
-/// Computes the hash that an object with certain contents has, without storing it.
+/// Computes the hash that an object with given contents would have, without storing it.
 #[derive(Clone)]
 pub struct ContentHasher {
     chunk_bytes: u32,
@@ -103,7 +104,7 @@ impl ContentHasher {
         }
     }
 
-    /// The hash of the contents that were added.
+    /// The hash of all bytes that were added.
     #[must_use]
     pub fn finish(mut self) -> ContentHash {
         if self.filled > 0 {

@@ -7,8 +7,8 @@ use std::io;
 use tidalite_kv::{Chunks, PageSlice, TableReader, Tree};
 use tidalite_pager::{PageRead, Result};
 
-/// A position in the contents of an object. It holds one slice of at most 64 KiB, borrowed from the file if the file is
-/// mapped into memory.
+/// A position in the contents of an object. It holds one slice of at most 64 KiB, which is borrowed from the file if
+/// the file is memory-mapped.
 pub struct ObjectCursor<'r, R> {
     r: &'r R,
     chunks: TableReader<'r>,
@@ -17,9 +17,9 @@ pub struct ObjectCursor<'r, R> {
     chunk_bytes: u32,
     /// Offset of the next byte.
     at: u64,
-    /// The chunk that comes next if the object is read in order.
+    /// Index of the next chunk if the object is read sequentially.
     next_chunk: Option<u64>,
-    /// The chunk that is being read: its index, its remaining slices, and the offset of the next of these.
+    /// The chunk that is being read: its index, its remaining slices, and the offset of the first remaining slice.
     open: Option<(u64, Chunks<'r>, u64)>,
     /// The slice that was read last, and its offset.
     slice: Option<(u64, PageSlice<'r>)>,
@@ -57,13 +57,13 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
         self.at = offset;
     }
 
-    /// The next bytes, at least one and at most `most` and 64 KiB; `None` at the end of the object.
+    /// The next bytes: at least one, and at most the smaller of `most` and 64 KiB; `None` at the end of the object.
     ///
     /// # Errors
     /// A damaged or unreadable page; `Corrupt` if a chunk is missing.
     ///
     /// # Cost
-    /// Reads one block; after a seek into a chunk, also the blocks before it in this chunk.
+    /// Reads one block. After a seek into a chunk, also reads the blocks of this chunk before the position.
     pub fn next_slice(&mut self, most: u64) -> Result<Option<&[u8]>> {
         if self.at >= self.size || most == 0 {
             return Ok(None);
@@ -80,13 +80,13 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
         Ok(Some(&slice[from as usize..(from + len) as usize]))
     }
 
-    /// Whether the slice in memory has the next byte.
+    /// Whether the slice in memory contains the next byte.
     fn has_slice(&self) -> bool {
         let slice = self.slice.as_ref();
         slice.is_some_and(|(begin, slice)| (*begin..begin + slice.len() as u64).contains(&self.at))
     }
 
-    /// Reads the next slice of the chunk that has the next byte.
+    /// Reads the next slice of the chunk that contains the next byte.
     fn step(&mut self) -> Result<()> {
         let index = self.at / u64::from(self.chunk_bytes);
         let mut open = match self.open.take() {
@@ -94,7 +94,7 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
             _ => {
                 let open = self.open_chunk(index)?;
                 if self.next_chunk == Some(index) {
-                    // A hint: damage of the next chunk is reported when it is read.
+                    // This is only a hint: damage of the next chunk is reported when that chunk is read.
                     let _ = self.request_chunk(index + 1);
                 }
                 self.next_chunk = Some(index + 1);
@@ -112,7 +112,7 @@ impl<'r, R: PageRead> ObjectCursor<'r, R> {
         Ok(())
     }
 
-    /// Requests the beginning of a chunk from the disk, while the one before is read.
+    /// Requests the beginning of a chunk from the disk while the previous chunk is being read.
     fn request_chunk(&self, index: u64) -> Result<()> {
         if index * u64::from(self.chunk_bytes) < self.size
             && let Some(value) = self

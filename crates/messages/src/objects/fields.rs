@@ -1,4 +1,4 @@
-//! Decoding of the fields of a row, from bytes that may be damaged.
+//! Decodes the fields of a row; the bytes may be damaged.
 
 use crate::objects::parts::damaged;
 use tidalite_pager::{Error, Result};
@@ -59,7 +59,7 @@ impl<'b> Fields<'b> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Expects the end of the row.
+    /// Returns an error unless the row ends here.
     pub(crate) fn end(&self) -> Result<()> {
         match self.bytes {
             [] => Ok(()),

@@ -6,7 +6,7 @@ use tidalite_pager::{Error, Result};
 /// Maximum length in bytes of the name of an object.
 pub const OBJECT_NAME_BYTES_MAX: usize = 1024;
 
-/// Minimum size in bytes of a chunk. Tests use small ones, so that objects of few bytes have many chunks.
+/// Minimum size in bytes of a chunk. Tests use small chunks, so that short objects have many.
 pub const CHUNK_BYTES_MIN: u32 = if cfg!(any(test, feature = "small-chunks")) {
     8
 } else {
@@ -22,7 +22,7 @@ pub const CHUNK_BYTES_DEFAULT: u32 = 4 << 20;
 /// Maximum number of chunks of an object: chunk indexes have 32 bits. With chunks of 1 MiB this is 4 PiB.
 pub const OBJECT_CHUNKS_MAX: u64 = u32::MAX as u64;
 
-/// Counters of a bucket are at most this number, so that sums with sizes of objects do not overflow.
+/// Maximum value of the counters of a bucket, so that sums with sizes of objects do not overflow.
 pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 /// Content ids are below this number.
@@ -107,7 +107,7 @@ pub(crate) fn chunk_of(key: &[u8]) -> Result<(u64, u32)> {
     }
 }
 
-/// Key of the bytes at an offset behind the last whole chunk of an upload.
+/// Key of a row of the table of tails: bytes after the last whole chunk of an upload, at an offset.
 pub(crate) fn tail_key(upload: u64, offset: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..ID_BYTES].copy_from_slice(&upload.to_be_bytes());
@@ -128,7 +128,7 @@ pub(crate) fn id_of(key: &[u8]) -> Result<u64> {
     }
 }
 
-/// Key of a row in order of time: the time, and the bytes of a name or an id.
+/// Key of a row that is ordered by time: the time, followed by the bytes of a name or an id.
 pub(crate) fn time_key(time: i64, rest: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(TIME_BYTES + rest.len());
     key.extend_from_slice(&(time.cast_unsigned() ^ SIGN).to_be_bytes());
@@ -136,7 +136,7 @@ pub(crate) fn time_key(time: i64, rest: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Decodes the key of a row in order of time.
+/// Decodes the key of a row that is ordered by time.
 pub(crate) fn time_of(key: &[u8]) -> Result<(i64, &[u8])> {
     match key.split_first_chunk::<TIME_BYTES>() {
         Some((time, rest)) => Ok(((u64::from_be_bytes(*time) ^ SIGN).cast_signed(), rest)),

@@ -1,4 +1,4 @@
-//! Tells to which part of a bucket the rows of a leaf that nothing leads to belong.
+//! Determines to which part of a bucket the rows of an unreferenced leaf belong.
 
 use crate::objects::chunks::ChunkHash;
 use crate::objects::keys::{CHUNK_BYTES_MAX, chunk_of, id_of};
@@ -6,9 +6,8 @@ use crate::objects::manifest::ObjectInfo;
 use crate::objects::parts::Part;
 use crate::objects::upload::UploadInfo;
 
-/// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are manifests or chunks;
-/// `None` for all others. A value
-/// is `None` if it is lost, or large; only chunks have large values.
+/// The key, in the root table, of the nested table to which the rows of a leaf belong, if the rows are manifests or
+/// chunks; `None` for all other rows. A value is `None` if it is lost, or large; only chunks have large values.
 #[must_use]
 pub fn part_of_bucket_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
     type Row = (Vec<u8>, Option<Vec<u8>>);

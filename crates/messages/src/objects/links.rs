@@ -1,4 +1,4 @@
-//! Links: random ids under which objects can be read without knowing their names. A link leads to a name.
+//! Links: random ids with which objects can be read without knowing their names. A link points to a name.
 //!
 //! ```text
 //!  0  i64   expiry, 2^63 - 1 for none
@@ -17,20 +17,20 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 
 const NO_EXPIRY: i64 = i64::MAX;
 
-/// Id of a link: 128 bits, which the caller takes from a secure source of random numbers if the link shall be secret.
+/// Id of a link: 128 bits. If the link is to be secret, the caller takes them from a secure source of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub [u8; 16]);
 
 /// A link to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectLink {
-    /// Name of the object, which may not exist.
+    /// Name of the object. The object need not exist.
     pub name: String,
     /// Time from which on the link no longer exists; `None` if it does not expire.
     pub expires: Option<i64>,
-    /// Number of reads that were counted.
+    /// Number of reads that were counted for the link.
     pub reads: u64,
-    /// Number of bytes that were counted.
+    /// Number of bytes that were counted for the link.
     pub bytes: u64,
 }
 
@@ -115,7 +115,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(true)
     }
 
-    /// Removes links that have expired, at most `limit`; sets `more` if there are others. Returns their number.
+    /// Removes links that have expired, at most `limit`; sets `more` if others remain. Returns the number of removed
+    /// links.
     pub(crate) fn purge_links(&mut self, now: i64, limit: u64, more: &mut bool) -> Result<u64> {
         let mut due = Vec::new();
         {
@@ -133,7 +134,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         }
         for key in &due {
             let (time, id) = time_of(key)?;
-            // A row that does not fit the link, in a damaged file, removes only itself.
+            // In a damaged file a row may contradict its link; then only the row is removed.
             let link = self.reader().link_row(link_id(id)?)?;
             if link.is_some_and(|link| link.expires == Some(time)) {
                 self.remove(Part::Links, id)?;
@@ -145,7 +146,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 }
 
 impl<R: PageRead> BucketReader<R> {
-    /// The object to which a link leads; `None` if the link or the object does not exist, or has expired at `now`.
+    /// The object to which a link points; `None` if the link or the object does not exist, or has expired at `now`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -165,7 +166,7 @@ impl<R: PageRead> BucketReader<R> {
         Ok(link.filter(|link| !link.has_expired(now)))
     }
 
-    /// Lists links from an id on, at most `limit`, including expired ones that have not been removed.
+    /// Lists at most `limit` links, beginning with the id `from`, including expired ones that have not been removed.
     ///
     /// # Errors
     /// A damaged or unreadable page.

@@ -1,4 +1,4 @@
-//! Lists of objects: by prefix, with a delimiter, page by page, with filters.
+//! Lists objects: by prefix, with a delimiter, in pages, with filters.
 
 use crate::objects::keys::name_of;
 use crate::objects::manifest::ObjectInfo;
@@ -8,25 +8,25 @@ use std::ops::Range;
 use tidalite_base::after_prefix;
 use tidalite_pager::{PageRead, Result};
 
-/// Maximum number of objects and prefixes of one page of a list.
+/// Maximum number of objects and prefixes on one page of a list.
 pub const OBJECTS_LISTED_MAX: usize = 10_000;
 
-/// Maximum number of manifests that are read for one page of a list. A page with a filter that few objects pass may
-/// have fewer entries than requested, even none, and still have a token for the next page.
+/// Maximum number of manifests that are read for one page of a list. If few objects match the filter, a page may have
+/// fewer entries than requested, or none, and still have a token for the next page.
 pub const OBJECTS_EXAMINED_MAX: usize = 100_000;
 
-/// The place at which a list continues. The bytes can be sent to a client and back; any bytes are a valid token.
+/// The position at which a list continues. The bytes can be sent to a client and back; any bytes are a valid token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListToken(pub Vec<u8>);
 
 /// Properties that objects must have to be listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectFilter {
-    /// The content type; if it ends in `*`, its beginning.
+    /// The content type. If it ends in `*`, only its beginning is compared.
     pub content_type: Option<String>,
-    /// Sizes in bytes.
+    /// Range of sizes in bytes.
     pub size: Option<Range<u64>>,
-    /// Times at which the contents were put.
+    /// Range of times at which the contents were put.
     pub modified: Option<Range<i64>>,
     /// Whether the object is protected.
     pub protected: Option<bool>,
@@ -56,19 +56,21 @@ impl ObjectFilter {
     }
 }
 
-/// The objects to list.
+/// A query that lists objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListQuery {
     /// Beginning of the names.
     pub prefix: String,
-    /// Groups names: of all names that have this text behind `prefix`, the beginnings up to its end are listed, once
-    /// each, in place of the objects. Has no effect if it is empty.
+    /// Groups names. If a name contains this text after `prefix`, its beginning up to the end of that text is listed
+    /// instead of the object; each beginning is listed once. Has no effect if it is empty.
     pub delimiter: Option<String>,
-    /// Properties that the objects must have. A beginning is listed if an object below it has them.
+    /// Properties that the objects must have. A beginning is listed if at least one object with this beginning has the
+    /// properties.
     pub filter: ObjectFilter,
-    /// Place at which to continue; `None` for the first page.
+    /// Position at which to continue; `None` for the first page.
     pub after: Option<ListToken>,
-    /// Maximum number of objects and beginnings, from 1 to [`OBJECTS_LISTED_MAX`]; other numbers count as the nearest.
+    /// Maximum number of objects and beginnings, from 1 to [`OBJECTS_LISTED_MAX`]; numbers outside this range are
+    /// clamped to it.
     pub limit: usize,
 }
 
@@ -91,18 +93,18 @@ pub struct ListPage {
     pub objects: Vec<ObjectInfo>,
     /// The beginnings of names up to the delimiter, in order.
     pub prefixes: Vec<String>,
-    /// Place of the next page; `None` if there are no more objects.
+    /// Position of the next page; `None` if there are no more objects.
     pub next: Option<ListToken>,
 }
 
 impl<R: PageRead> BucketReader<R> {
-    /// Lists objects in order of their names, compared byte by byte. Objects that have expired at `now` are left out.
+    /// Lists objects in order of their names, compared byte by byte. Objects that have expired at `now` are omitted.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// One descent, and another for each beginning in place of objects, however many objects are below it; reads the
+    /// One descent, and another one for each beginning that is listed, however many objects it stands for. Reads the
     /// manifests of the other names with the prefix, at most [`OBJECTS_EXAMINED_MAX`].
     pub fn list(&self, query: &ListQuery, now: i64) -> Result<ListPage> {
         let mut page = ListPage::default();

@@ -1,4 +1,4 @@
-//! Work that is done in bounded steps: removing expired objects and abandoned uploads, freeing chunks.
+//! Maintenance in bounded steps: removes expired objects and abandoned uploads, and frees chunks.
 
 use crate::objects::bucket::BucketWriter;
 use crate::objects::keys::{id_of, name_of, time_key, time_of};
@@ -8,7 +8,7 @@ use crate::objects::upload::UploadId;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Work done by one call of `maintain`.
+/// Result of one call of `maintain`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BucketMaintenance {
     /// Expired objects that were removed.
@@ -21,20 +21,20 @@ pub struct BucketMaintenance {
     pub chunks: u64,
     /// Size in bytes of these chunks.
     pub chunk_bytes: u64,
-    /// Whether work is left.
+    /// Whether work remains.
     pub more: bool,
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
-    /// Removes objects, uploads and links that have expired at `now`, and frees chunks of removed contents: together at
-    /// most `limit`.
+    /// Removes objects, uploads and links that have expired at `now`, and frees chunks of removed contents: at most
+    /// `limit` in total.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// Proportional to `limit`. Of each object and upload, at most [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE)
-    /// chunks are freed in addition.
+    /// Proportional to `limit`. For each object and upload, at most
+    /// [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE) chunks are freed in addition.
     pub fn maintain(&mut self, now: i64, limit: u64) -> Result<BucketMaintenance> {
         let mut done = BucketMaintenance {
             expired: self.purge_expired(now, limit)?,
@@ -62,7 +62,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// The cost of `delete` for each object.
+    /// As much as `delete` for each object.
     pub fn purge_expired(&mut self, now: i64, limit: u64) -> Result<RemovedObjects> {
         let (names, more) = due_names(self.root, self.w, now, limit)?;
         let mut removed = RemovedObjects {
@@ -79,14 +79,16 @@ impl<W: PageWrite> BucketWriter<'_, W> {
                 }
                 _ => {}
             }
-            // The row is still there only if it does not fit the manifest, in a damaged file.
+            // In an undamaged file, removing the object also removes this row. It still exists only if it contradicts
+            // the manifest.
             self.remove(Part::Expiry, &time_key(time, name.as_bytes()))?;
         }
         self.save()?;
         Ok(removed)
     }
 
-    /// Ids of uploads that have expired; removes rows of uploads that do not exist, which only a damaged file has.
+    /// Ids of uploads that have expired. Also removes rows of uploads that do not exist, which occur only in a damaged
+    /// file.
     fn due_uploads(&mut self, now: i64, limit: u64, more: &mut bool) -> Result<Vec<UploadId>> {
         let mut due = Vec::new();
         let mut lost = Vec::new();
@@ -141,13 +143,13 @@ impl<W: PageWrite> BucketWriter<'_, W> {
                 return Ok(());
             }
             self.remove(Part::Orphans, &key)?;
-            // An orphan without chunks counts, too.
+            // An orphan without chunks also counts as one.
             left -= freed.chunks.max(1);
         }
     }
 }
 
-/// Expiry and names of objects that have expired, at most `limit`, and whether there are others.
+/// Expiry times and names of objects that have expired, at most `limit`, and whether more have expired.
 fn due_names<R: PageRead>(
     root: &Tree,
     r: &R,

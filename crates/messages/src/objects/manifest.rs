@@ -1,4 +1,5 @@
-//! The manifest of an object: its row in the table of objects, under its name. An object exists if it has a manifest.
+//! The manifest of an object: its row in the table of objects, with its name as key. An object exists if it has a
+//! manifest.
 //!
 //! ```text
 //!  0  u64   content id
@@ -25,9 +26,9 @@ pub struct ObjectInfo {
     pub name: String,
     /// Size in bytes of the contents.
     pub size: u64,
-    /// Size in bytes of the chunks into which the contents are cut.
+    /// Size in bytes of the chunks into which the contents are divided.
     pub chunk_bytes: u32,
-    /// Time at which an object with this name was put first.
+    /// Time at which an object with this name was first put.
     pub created: i64,
     /// Time at which the contents were put.
     pub modified: i64,
@@ -35,12 +36,12 @@ pub struct ObjectInfo {
     pub hash: ContentHash,
     /// Content type, metadata, expiry and protection.
     pub attributes: ObjectAttributes,
-    /// Id of the contents: the first part of the keys of their chunks.
+    /// Id of the contents, with which the keys of their chunks begin.
     pub(crate) content: u64,
 }
 
 impl ObjectInfo {
-    /// Whether the object has expired at `now`. Expired objects are not found, although they may still take space.
+    /// Whether the object has expired at `now`. Expired objects are not found, although they may still occupy space.
     #[must_use]
     pub fn has_expired(&self, now: i64) -> bool {
         self.attributes.removed_at().is_some_and(|time| time <= now)
@@ -79,7 +80,7 @@ impl ObjectInfo {
     }
 }
 
-/// Checks a stored size of contents and of their chunks.
+/// Checks the stored sizes of the contents and of their chunks.
 pub(crate) fn check_division(fields: &Fields<'_>, size: u64, chunk_bytes: u32) -> Result<()> {
     let possible = (CHUNK_BYTES_MIN..=CHUNK_BYTES_MAX).contains(&chunk_bytes)
         && check_chunk_count(size, chunk_bytes).is_ok();

@@ -1,4 +1,4 @@
-//! Objects: bytes of any size under names, in buckets.
+//! Objects: named byte sequences of any size, stored in buckets.
 //!
 //! ```text
 //! parts          the tables of a bucket

@@ -1,7 +1,7 @@
 //! Uploads in numbered parts.
 //!
-//! Part n of an upload with parts of c chunks has the chunks from n * c on. So parts can arrive in any order, and are
-//! chunks of the object as soon as they are stored.
+//! If a part has c chunks, part n consists of the chunks from n * c on. So parts can arrive in any order, and their
+//! chunks are chunks of the object as soon as they are stored.
 
 use crate::objects::bucket::BucketWriter;
 use crate::objects::chunks::each_hash;
@@ -14,8 +14,8 @@ use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 impl<W: PageWrite> BucketWriter<'_, W> {
     /// Stores a part of an upload, or replaces it; returns false if the upload does not exist or has expired. Every
-    /// part but the last must have the size of a part ([`UploadInfo::part_bytes`](crate::UploadInfo::part_bytes)), which
-    /// completing the upload checks.
+    /// part except the last must have exactly the size of a part
+    /// ([`UploadInfo::part_bytes`](crate::UploadInfo::part_bytes)); this is checked when the upload is completed.
     ///
     /// # Errors
     /// `Unsupported` for an upload by appending and for an empty part; `Limit` for a part that is too long, a number
@@ -77,8 +77,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 }
 
 impl<R: PageRead> BucketReader<R> {
-    /// Lists the parts of an upload that are stored, from number `from` on, at most `limit`; for an upload by appending,
-    /// its whole chunks. To continue, call again with the number after the last one.
+    /// Lists at most `limit` stored parts of an upload, beginning with number `from`; for an upload in append mode, its
+    /// whole chunks. To continue, call again with the number after the last one.
     ///
     /// # Errors
     /// A damaged or unreadable page.

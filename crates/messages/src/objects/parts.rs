@@ -18,14 +18,15 @@
 //! 13    link expiry: expiry, link id -> nothing
 //! ```
 //!
-//! All numbers in keys are big-endian; a time has its sign bit inverted, so that keys are in order of time.
+//! All numbers in keys are big-endian. The sign bit of a time is inverted, so that keys are in order of time.
 
 use std::borrow::Cow;
 use tidalite_base::Corrupt;
 use tidalite_kv::{TableReader, Tree, Value};
 use tidalite_pager::{Error, PageRead, Result};
 
-/// Maximum length in bytes of a row that is not a chunk. The longest is the manifest of an object with much metadata.
+/// Maximum length in bytes of a row that is not a chunk. The longest such row is the manifest of an object with much
+/// metadata.
 const ROW_BYTES_MAX: u64 = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ pub(crate) fn row<R: PageRead>(root: &Tree, r: &R, part: Part) -> Result<Vec<u8>
     }
 }
 
-/// The bytes of a row that is not a chunk; an error for a row that is too long to be one.
+/// The bytes of a row that is not a chunk; an error if it is longer than such a row can be.
 pub(crate) fn row_bytes<'v>(value: &'v Value<'_>) -> Result<Cow<'v, [u8]>> {
     if value.len() > ROW_BYTES_MAX {
         return Err(damaged(
@@ -81,7 +82,7 @@ pub(crate) fn row_bytes<'v>(value: &'v Value<'_>) -> Result<Cow<'v, [u8]>> {
     value.bytes()
 }
 
-/// Creates the error for a row that no writer would have written.
+/// Creates the error for a row that no writer writes.
 #[cold]
 pub(crate) fn damaged(
     what: &str,
@@ -91,7 +92,7 @@ pub(crate) fn damaged(
     Corrupt::new(what, 0, found, expected).into()
 }
 
-/// The rows of the objects of a bucket, under their names.
+/// The rows of the objects of a bucket, with their names as keys.
 ///
 /// # Errors
 /// A damaged or unreadable page.

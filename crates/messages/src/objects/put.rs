@@ -15,15 +15,15 @@ pub const PUT_ABANDONED_AFTER_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 /// A put of an object whose bytes arrive in slices of any length.
 ///
-/// It holds at most one chunk in memory. Whole chunks are an upload, so a put that is dropped leaves no chunks for ever:
-/// `maintain` removes them after [`PUT_ABANDONED_AFTER_NS`]. The put may last over several transactions. From its second
-/// chunk on it counts as an upload in the limits of the bucket.
+/// A put holds at most one chunk in memory. Its whole chunks are stored as an upload, so a put that is dropped does not
+/// leave chunks for ever: `maintain` removes them after [`PUT_ABANDONED_AFTER_NS`]. The put may extend over several
+/// transactions. From its second chunk on it counts as an upload in the limits of the bucket.
 ///
 /// A put does not survive the rollback of a transaction in which it wrote: its chunks are gone, and another upload may
-/// get their content id. So each call compares the row of the upload with the put: the mark, the name, the time of the
-/// beginning and the number of bytes. If they differ, `write` and `finish` fail and `abort` does nothing. A put that began again after the
-/// rollback with the same name, time and number of bytes cannot be told apart, so drop a put when its transaction is
-/// rolled back.
+/// get their content id. Therefore each call compares the row of the upload with the put: the mark, the name, the start
+/// time and the number of bytes. If they differ, `write` and `finish` fail, and `abort` does nothing. Another put that
+/// began after the rollback with the same name, time and number of bytes cannot be distinguished, so drop a put when
+/// its transaction is rolled back.
 #[derive(Debug)]
 pub struct ObjectPut {
     name: String,
@@ -31,11 +31,11 @@ pub struct ObjectPut {
     condition: ObjectCondition,
     began: i64,
     chunk_bytes: u32,
-    /// The upload of the whole chunks; `None` before the first one.
+    /// The upload that holds the whole chunks; `None` before the first one.
     upload: Option<UploadId>,
     /// Number of bytes in whole chunks.
     stored: u64,
-    /// Bytes behind the last whole chunk.
+    /// Bytes after the last whole chunk.
     last: Vec<u8>,
     /// Whether a write has failed, so that bytes are missing.
     failed: bool,
@@ -82,7 +82,7 @@ impl ObjectPut {
     /// a put whose write has failed lacks bytes and can only be aborted.
     ///
     /// # Cost
-    /// Writes each chunk once. Bytes that are a whole chunk by themselves are not copied in memory.
+    /// Writes each chunk once. Bytes that form a whole chunk by themselves are not copied in memory.
     pub fn write<W: PageWrite>(
         &mut self,
         bucket: &mut BucketWriter<'_, W>,
@@ -112,7 +112,7 @@ impl ObjectPut {
                 stored?;
                 self.last.clear();
             }
-            // The last chunk stays in memory, because an object of one chunk needs no upload.
+            // The last chunk is kept in memory, because an object of one chunk needs no upload.
             if self.last.is_empty() && bytes.len() > chunk {
                 let (whole, rest) = bytes.split_at(chunk);
                 self.store(bucket, whole)?;
@@ -126,7 +126,7 @@ impl ObjectPut {
         Ok(())
     }
 
-    /// Finishes the put: the object replaces the object of the same name at once.
+    /// Finishes the put: the object replaces the object with the same name.
     ///
     /// # Errors
     /// `Limit` if there is no room for the object; the put is aborted then. `Unsupported` if a write has failed, and if the
@@ -173,7 +173,7 @@ impl ObjectPut {
         }
     }
 
-    /// Aborts the put and removes its chunks. Does nothing if they were removed or rolled back already.
+    /// Aborts the put and removes its chunks. Does nothing if they were already removed or rolled back.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.
@@ -197,7 +197,7 @@ impl ObjectPut {
         Ok(())
     }
 
-    /// The upload of this put; `None` if it was removed or rolled back, and if another upload has its id now.
+    /// The upload of this put; `None` if it was removed or rolled back, or if another upload now has its id.
     fn own_upload<W: PageWrite>(
         &self,
         bucket: &BucketWriter<'_, W>,
@@ -212,7 +212,7 @@ impl ObjectPut {
         }))
     }
 
-    /// Stores a whole chunk in the upload, which begins with the first one.
+    /// Stores a whole chunk in the upload, which is created for the first chunk.
     fn store<W: PageWrite>(
         &mut self,
         bucket: &mut BucketWriter<'_, W>,
@@ -252,14 +252,14 @@ fn abandoned() -> Error {
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
-    /// Puts an object whose bytes are in memory. It replaces the object of the same name at once.
+    /// Puts an object whose bytes are in memory. It replaces the object with the same name.
     ///
     /// # Errors
     /// `Limit` for a name or attributes that are too long, an object that is too large, and if there is no room for it;
     /// `Unsupported` for an empty name.
     ///
     /// # Cost
-    /// Some descents; writes the bytes once.
+    /// A few descents; writes the bytes once.
     pub fn put(
         &mut self,
         name: &str,
@@ -289,7 +289,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         now: i64,
     ) -> Result<ObjectOutcome<StoredObject>> {
         let size = bytes.len() as u64;
-        // A bucket without content ids is found before an object is removed to make room.
+        // If no content id is left, this fails before an object is removed to make room.
         self.next_content()?;
         let place = match self.prepare(name, size, condition, None, now)? {
             ObjectOutcome::Done(place) => place,

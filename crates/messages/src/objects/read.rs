@@ -50,7 +50,7 @@ impl<R: PageRead> BucketReader<R> {
         stat(&self.root, &self.r, &self.state)
     }
 
-    /// The object with this name; `None` if there is none, or if it has expired at `now`.
+    /// The object with this name; `None` if it does not exist or has expired at `now`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -79,7 +79,8 @@ impl<R: PageRead> BucketReader<R> {
         })
     }
 
-    /// A cursor at the first byte of an object. `info` must come from this reader, or from one of the same snapshot.
+    /// A cursor at the first byte of an object. `info` must come from this reader, or from another reader of the same
+    /// snapshot.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -87,16 +88,16 @@ impl<R: PageRead> BucketReader<R> {
         ObjectCursor::new(&self.root, &self.r, info)
     }
 
-    /// Passes up to `len` bytes of an object from `offset` on to `found`, in slices that are borrowed from the pages;
-    /// returns the number of bytes, which is smaller if the object ends before. `info` must come from this reader, or
-    /// from one of the same snapshot.
+    /// Passes up to `len` bytes of an object from `offset` on to `found`, in slices that are borrowed from the pages.
+    /// Returns the number of bytes, which is smaller if the object ends earlier. `info` must come from this reader, or
+    /// from another reader of the same snapshot.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `found`.
     ///
     /// # Cost
-    /// Reads the bytes in blocks of 64 KiB, and the blocks before them in the first chunk, because the checksum of a
-    /// block is stored in the one before. Memory does not depend on `len`.
+    /// Reads the bytes in blocks of 64 KiB. In the first chunk it also reads the blocks before them, because the
+    /// checksum of a block is stored in the previous one. The memory does not depend on `len`.
     pub fn read(
         &self,
         info: &ObjectInfo,
@@ -114,7 +115,7 @@ impl<R: PageRead> BucketReader<R> {
         Ok(len - left)
     }
 
-    /// The manifest of a name, whether it has expired or not.
+    /// The manifest with a name, whether or not the object has expired.
     pub(crate) fn manifest(&self, name: &str) -> Result<Option<ObjectInfo>> {
         let table = part(&self.root, &self.r, Part::Objects)?;
         match table.get(&self.r, name.as_bytes())? {
@@ -123,7 +124,7 @@ impl<R: PageRead> BucketReader<R> {
         }
     }
 
-    /// The upload with this id; `None` if there is none, or if it has expired at `now`.
+    /// The upload with this id; `None` if it does not exist or has expired at `now`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -132,8 +133,8 @@ impl<R: PageRead> BucketReader<R> {
         Ok(upload.filter(|upload| now < upload.expires && !upload.is_put))
     }
 
-    /// Lists the uploads from an id on, at most `limit`, including expired ones that have not been removed. Puts that are
-    /// in progress are left out. To continue, call again with the id after the last one.
+    /// Lists at most `limit` uploads, beginning with the id `from`, including expired ones that have not been removed.
+    /// Puts in progress are omitted. To continue, call again with the id after the last one.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -153,7 +154,7 @@ impl<R: PageRead> BucketReader<R> {
         Ok(found)
     }
 
-    /// The row of an upload or a put, whether it has expired or not.
+    /// The row of an upload or a put, whether or not it has expired.
     pub(crate) fn upload_row(&self, id: UploadId) -> Result<Option<UploadInfo>> {
         let table = part(&self.root, &self.r, Part::Uploads)?;
         match table.get(&self.r, &id.0.to_be_bytes())? {

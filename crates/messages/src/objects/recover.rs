@@ -1,6 +1,6 @@
-//! Rebuilding a bucket after rows or parts of it were lost.
+//! Rebuilds a bucket that has lost rows or parts.
 //!
-//! The primary rows are manifests, chunks, uploads with their tails, links and options. Everything else follows from
+//! The primary rows are manifests, chunks, uploads with their tails, links and options. Everything else is derived from
 //! them: hashes, orders of time, shares, orphans and counters.
 
 use crate::objects::append::tail;
@@ -19,10 +19,10 @@ use tidalite_index::RoaringTreemap;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// Number of rows that are read before they are acted on, because a table cannot be changed while it is read.
+/// Number of rows that are read before any of them is changed, because a table cannot be changed while it is read.
 const BATCH_ROWS: usize = 256;
 
-/// Parts that are rebuilt from nothing.
+/// Parts that are rebuilt from other rows.
 const DERIVED: [Part; 6] = [
     Part::Expiry,
     Part::Ages,
@@ -33,15 +33,16 @@ const DERIVED: [Part; 6] = [
 ];
 
 impl<'b, W: PageWrite> BucketWriter<'b, W> {
-    /// Rebuilds a bucket of which rows or whole parts were lost. Objects and uploads whose chunks are not complete are
-    /// dropped; chunks without an object or upload become orphans, which `maintain` frees. Passes a text to `report` for
-    /// each loss. `options` are used if the bucket has lost its own.
+    /// Rebuilds a bucket that has lost rows or whole parts. Objects and uploads with missing chunks are dropped; chunks
+    /// without an object or upload become orphans, which `maintain` frees. Passes a description of each loss to
+    /// `report`. `options` are used if the bucket has lost its own.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// Reads all rows except chunks with extents of their own, and the chunks whose hashes are lost.
+    /// Reads all rows except chunks that are stored in extents of their own; also reads the chunks whose hashes are
+    /// lost.
     pub fn recover(
         root: &'b mut Tree,
         w: &'b mut W,
@@ -240,7 +241,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         )
     }
 
-    /// Makes contents without an owner orphans.
+    /// Turns contents without an owner into orphans.
     fn find_orphans(&mut self, owned: &RoaringTreemap) -> Result<()> {
         let mut from = 0;
         loop {
@@ -263,8 +264,8 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
         }
     }
 
-    /// Passes the key of each row of a part to `each`, which may change the row. A row for which it returns `Corrupt` is
-    /// removed and reported.
+    /// Passes the key of each row of a part to `each`, which may change the row. If `each` returns `Corrupt`, the row
+    /// is removed and reported.
     fn each_batch(
         &mut self,
         table: Part,

@@ -1,4 +1,4 @@
-//! Room for a new object: the limits of the bucket, removal of expired objects, rotation.
+//! Makes room for a new object: checks the limits of the bucket, removes expired objects, rotates old ones.
 
 use crate::objects::attributes::ObjectAttributes;
 use crate::objects::bucket::BucketWriter;
@@ -11,18 +11,18 @@ use crate::objects::parts::{Part, part};
 use std::collections::BTreeMap;
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// Maximum number of objects that one put removes to make room. If it needs more, it fails with `Limit`; then
-/// `make_room` can remove them in steps.
+/// Maximum number of objects that one put removes to make room. If a put needs more room, it fails with `Limit`;
+/// `make_room` can then remove objects in steps.
 pub const OBJECTS_ROTATED_PER_PUT_MAX: usize = 4096;
 
-/// Objects that were removed.
+/// A summary of removed objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemovedObjects {
     /// Number of objects.
     pub objects: u64,
-    /// Size in bytes of these objects.
+    /// Total size in bytes of these objects.
     pub bytes: u64,
-    /// Whether more objects are to be removed, because the call has reached its limit.
+    /// Whether more objects must be removed, because the call has reached its limit.
     pub more: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct StoredObject {
     pub removed: RemovedObjects,
 }
 
-/// Contents that are about to become an object.
+/// Contents that are about to become the contents of an object.
 pub(crate) struct Contents {
     pub(crate) id: u64,
     pub(crate) size: u64,
@@ -45,13 +45,13 @@ pub(crate) struct Contents {
     pub(crate) hash: ContentHash,
 }
 
-/// A place for an object: its condition holds, and there is room.
+/// Proof that an object may be stored: its condition holds and the bucket has room.
 pub(crate) struct Place {
     old: Option<ObjectInfo>,
     removed: RemovedObjects,
 }
 
-/// Objects that will be removed, by name.
+/// Objects to be removed, by name.
 #[derive(Default)]
 struct Victims {
     list: BTreeMap<String, ObjectInfo>,
@@ -59,12 +59,13 @@ struct Victims {
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
-    /// Maximum of the bytes of all objects, and of all uploads: the option, and what a counter can hold.
+    /// Maximum number of bytes of all objects, and of all uploads: the option, limited by the greatest value of a
+    /// counter.
     pub(crate) fn bytes_max(&self) -> u64 {
         self.options.bytes_max.min(COUNT_MAX)
     }
 
-    /// Checks the limit of the size of an object.
+    /// Checks the size of an object against its limits.
     pub(crate) fn check_size(&self, size: u64) -> Result<()> {
         let limit = self.options.object_bytes_max.min(self.bytes_max());
         if size > limit {
@@ -73,7 +74,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(())
     }
 
-    /// Checks the condition of a put, and makes room for an object of this size. The object named `keep` is not removed.
+    /// Checks the condition of a put, and makes room for an object of this size. The object named `keep` is not
+    /// removed.
     pub(crate) fn prepare(
         &mut self,
         name: &str,
@@ -115,7 +117,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(ObjectOutcome::Done(Place { old, removed }))
     }
 
-    /// Stores the manifest of an object, which replaces the object of the same name.
+    /// Stores the manifest of an object, which replaces the object with the same name.
     pub(crate) fn place(
         &mut self,
         place: Place,
@@ -152,14 +154,15 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         })
     }
 
-    /// Removes expired objects, and with [`BucketOverflow::Rotate`] the oldest ones, until the limits leave room for
-    /// this many more objects and bytes. Call it after limits were lowered, and before puts that need much room.
+    /// Removes expired objects, and with [`BucketOverflow::Rotate`] also the oldest ones, until the limits leave room
+    /// for the given number of further objects and bytes. Call it after limits were lowered, and before puts that need
+    /// much room.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// Some descents for each removed object, of which there are at most `limit`, or 1 if it is 0.
+    /// A few descents for each removed object. At most `limit` objects are removed; a limit of 0 counts as 1.
     pub fn make_room(
         &mut self,
         (objects, bytes): (u64, u64),
@@ -184,7 +187,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         objects > self.options.objects_max || bytes > self.bytes_max()
     }
 
-    /// The objects to remove, at most `limit`, so that the bucket does not exceed its limits: expired ones first.
+    /// The objects to remove so that the bucket does not exceed its limits, expired ones first; at most `limit`.
     fn victims(
         &self,
         (objects, bytes): (u64, u64),
@@ -200,7 +203,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             }
             let rows = part(self.root, self.w, table)?;
             let mut rows = rows.cursor(self.w)?;
-            // An index may have rows of objects that are in the list already, and of spared ones.
+            // An index may contain objects that are already in the list, and the object to be kept.
             let rows_max = limit.saturating_add(victims.list.len()).saturating_add(2);
             let mut seen = 0;
             let mut there = rows.first()?;
@@ -218,7 +221,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
                     && !victims.list.contains_key(name)
                     && let Some(info) = reader.manifest(name)?
                     && match table {
-                        // A row that does not fit the manifest, in a damaged file, removes nothing.
+                        // In a damaged file a row may contradict the manifest; then the object is not removed.
                         Part::Expiry => info.has_expired(now),
                         _ => !info.attributes.protected && info.modified == time,
                     }

@@ -73,7 +73,7 @@ impl State {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Counts an object that was removed. Counters of a damaged file may be too small.
+    /// Counts an object that was removed. In a damaged file the counters may be too small.
     pub(crate) fn remove_object(&mut self, bytes: u64) {
         self.objects = self.objects.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -103,17 +103,17 @@ impl State {
 pub struct BucketStat {
     /// Number of objects, including expired ones that have not been removed.
     pub objects: u64,
-    /// Size in bytes of all objects.
+    /// Total size in bytes of all objects.
     pub bytes: u64,
-    /// Number of stored chunks, including chunks of uploads and chunks that have yet to be freed.
+    /// Number of stored chunks, including chunks of uploads and chunks that are still to be freed.
     pub chunks: u64,
-    /// Size in bytes of the stored chunks.
+    /// Total size in bytes of the stored chunks.
     pub chunk_bytes: u64,
     /// Number of uploads.
     pub uploads: u64,
-    /// Size in bytes of all uploads.
+    /// Total size in bytes of all uploads.
     pub upload_bytes: u64,
-    /// Number of removed contents whose chunks have yet to be freed by `maintain`.
+    /// Number of removed contents whose chunks `maintain` has yet to free.
     pub orphans: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The row of an upload, under its content id.
+//! The row of an upload; its key is the content id.
 //!
 //! ```text
 //!  0  i64   time at which the upload began
@@ -20,7 +20,7 @@ use tidalite_pager::Result;
 /// Maximum number of chunks of a part of an upload.
 pub const PART_CHUNKS_MAX: u32 = 1024;
 
-/// Value of the number of chunks of a part that marks the row of a put.
+/// A value of the field "chunks of a part" that marks the row of a put.
 const PUT: u32 = u32::MAX;
 
 /// Identifies an upload in its bucket. Ids are never used again.
@@ -49,7 +49,7 @@ pub struct UploadInfo {
     pub name: String,
     /// The way in which its bytes arrive.
     pub mode: UploadMode,
-    /// Number of bytes that are stored: the offset of the next append.
+    /// Number of stored bytes, which is the offset of the next append.
     pub len: u64,
     /// Size in bytes of a chunk.
     pub chunk_bytes: u32,
@@ -59,13 +59,13 @@ pub struct UploadInfo {
     pub expires: i64,
     /// Attributes of the object.
     pub attributes: ObjectAttributes,
-    /// Whether the row holds the whole chunks of an unfinished put, which calls for uploads do not find. Its mode is
+    /// Whether the row holds the whole chunks of an unfinished put. Calls for uploads do not find it. Its mode is
     /// `Append`.
     pub(crate) is_put: bool,
 }
 
 impl UploadInfo {
-    /// Size in bytes of a part; `None` for an upload by appending.
+    /// Size in bytes of a part; `None` for an upload in append mode.
     #[must_use]
     pub fn part_bytes(&self) -> Option<u64> {
         match self.mode {
@@ -119,13 +119,13 @@ impl UploadInfo {
     }
 }
 
-/// A part of an upload that is stored.
+/// A stored part of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UploadPart {
     /// Number of the part, from 0.
     pub number: u32,
     /// Size in bytes.
     pub bytes: u64,
-    /// Hash over the hashes of its chunks, like the hash of an object.
+    /// Hash of the hashes of its chunks, computed like the hash of an object.
     pub hash: ContentHash,
 }

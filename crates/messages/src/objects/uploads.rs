@@ -1,6 +1,6 @@
 //! Uploads: objects whose bytes arrive over several transactions.
 //!
-//! The id of an upload is the content id of its chunks, so completing it stores a manifest and moves nothing.
+//! The id of an upload is the content id of its chunks, so completing it stores a manifest and copies nothing.
 
 use crate::objects::attributes::ObjectAttributes;
 use crate::objects::bucket::BucketWriter;
@@ -11,7 +11,8 @@ use crate::objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode};
 use tidalite_pager::{Error, PageWrite, Result};
 
 impl<W: PageWrite> BucketWriter<'_, W> {
-    /// Begins an upload. `times` are now and the expiry of the upload: `maintain` removes it if it is not complete then.
+    /// Begins an upload. `times` are the current time and the expiry of the upload: if it is not complete by then,
+    /// `maintain` removes it.
     ///
     /// # Errors
     /// `Limit` for a name or attributes that are too long, and for too many uploads; `Unsupported` for an empty name
@@ -27,7 +28,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         self.insert_upload(name, attributes, mode, times, (chunk_bytes, false))
     }
 
-    /// Like `begin_upload`, with a size of chunks that may differ from the options, and a mark for a put.
+    /// Like `begin_upload`, but with a given size of chunks and a flag that marks a put.
     pub(crate) fn insert_upload(
         &mut self,
         name: &str,
@@ -125,7 +126,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         self.remove(Part::Uploads, &key).map(drop)
     }
 
-    /// Removes the bytes behind the last whole chunk of an upload.
+    /// Removes the bytes after the last whole chunk of an upload.
     pub(crate) fn remove_tail(&mut self, id: u64) -> Result<()> {
         let (from, to) = (id.to_be_bytes(), id.saturating_add(1).to_be_bytes());
         self.change(Part::Tails, &mut |w, table| {
@@ -134,8 +135,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         Ok(())
     }
 
-    /// Checks that an upload may grow to this size, while all uploads grow by `added` bytes. If that
-    /// is nothing, the total does not matter, which may exceed a limit that was lowered.
+    /// Checks that an upload may grow to this size while all uploads together grow by `added` bytes. If `added` is 0,
+    /// the total is not checked: it may already exceed a limit that was lowered.
     pub(crate) fn check_growth(&self, size: u64, added: u64) -> Result<()> {
         self.check_size(size)?;
         let all = self.state.upload_bytes.saturating_add(added);

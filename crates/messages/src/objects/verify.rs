@@ -9,7 +9,7 @@ use crate::objects::read::BucketReader;
 use tidalite_kv::{TableReader, Value};
 use tidalite_pager::{Error, PageRead, Result};
 
-/// Number of damaged chunks after which the verification of an object ends.
+/// Number of damaged chunks after which the verification of an object stops.
 pub const DAMAGED_CHUNKS_MAX: usize = 1000;
 
 /// Result of verifying an object.
@@ -17,10 +17,10 @@ pub const DAMAGED_CHUNKS_MAX: usize = 1000;
 pub struct ObjectVerification {
     /// Number of chunks that the object has.
     pub chunks: u64,
-    /// Indexes of the chunks that are missing or unreadable, or do not match their hash: the first ones, at most
-    /// [`DAMAGED_CHUNKS_MAX`].
+    /// Indexes of the chunks that are missing or unreadable, or do not match their hash; only the first
+    /// [`DAMAGED_CHUNKS_MAX`] are listed.
     pub damaged: Vec<u32>,
-    /// Whether the hash of the object matches the hashes of the chunks that were computed.
+    /// Whether the hash of the object matches the computed hashes of its chunks.
     pub hash_matches: bool,
 }
 
@@ -43,7 +43,8 @@ pub(crate) fn hash_value(value: &Value<'_>) -> Result<ContentHash> {
 
 impl<R: PageRead> BucketReader<R> {
     /// Reads all bytes of an object and compares them with the hashes of its chunks and its own; `None` if the object
-    /// does not exist or has expired at `now`. Damaged chunks are counted, listed, not returned as errors.
+    /// does not exist or has expired at `now`. Damaged chunks are counted and listed instead of being returned as
+    /// errors.
     ///
     /// # Errors
     /// A damaged or unreadable page, except of a chunk.

@@ -1,4 +1,4 @@
-//! Answers of consumers to the messages that they lease: ack, nack, reject, extend.
+//! Responses of consumers to the messages that they lease: ack, nack, reject, extend.
 
 use crate::queues::due::{DeadReason, dead_mark};
 use crate::queues::edit::Edit;
@@ -12,10 +12,10 @@ use crate::queues::store::{Messages, missing};
 use crate::queues::writer::QueueWriter;
 use tidalite_pager::{PageWrite, Result};
 
-/// The result for one id. Only `Done` changes anything.
+/// The result for one id. Only `Done` has changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// The answer took effect.
+    /// The response took effect.
     Done,
     /// The lease has lapsed: the message will be delivered again.
     Lapsed,
@@ -23,11 +23,11 @@ pub enum Answered {
     HeldByOther,
     /// The message is not leased: it is ready, delayed, waiting, or a dead letter.
     NotLeased,
-    /// The group does not have the message: it was acknowledged or removed, or was never pushed.
+    /// The group does not have the message: it was acknowledged or removed, or never pushed.
     Unknown,
 }
 
-/// An answer of a consumer.
+/// A response of a consumer.
 #[derive(Clone, Copy)]
 enum Answer {
     Ack,
@@ -56,8 +56,8 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         self.answer(group, consumer, ids, Answer::Ack, now)
     }
 
-    /// Gives messages back: they are ready again after `delay` nanoseconds. A message that was delivered as often as the
-    /// queue permits becomes a dead letter. Returns a result for each id.
+    /// Returns messages to the group: they are ready again after `delay` nanoseconds. A message that was delivered as
+    /// often as the queue permits becomes a dead letter. Returns a result for each id.
     ///
     /// # Errors
     /// As for `ack`.
@@ -72,7 +72,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         self.answer(group, consumer, ids, Answer::Nack { delay }, now)
     }
 
-    /// Makes messages dead letters of the group. Returns a result for each id.
+    /// Turns messages into dead letters of the group. Returns a result for each id.
     ///
     /// # Errors
     /// As for `ack`.
@@ -166,7 +166,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(answers)
     }
 
-    /// The mark after an answer; `None` for a message that is acknowledged.
+    /// The mark of a message after a response; `None` for a message that is acknowledged.
     fn next_mark(&self, from: &Mark, answer: Answer, now: i64) -> Option<Mark> {
         let most = self.options.max_deliveries;
         Some(match answer {
@@ -186,7 +186,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         })
     }
 
-    /// Answers for ids without a mark, in ascending order: an open one is ready.
+    /// Determines the results for ids without a mark, in ascending order: if such an id is open, its message is ready.
     fn find_open(
         &self,
         edit: &Edit,

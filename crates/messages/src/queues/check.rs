@@ -1,4 +1,4 @@
-//! Checks every rule of the format of a queue.
+//! Checks the rules of the format for a queue.
 
 use crate::queues::counters::Group;
 use crate::queues::derive::{DERIVED_SETS, Derived, OnProblem, derive};
@@ -21,7 +21,7 @@ impl<R: PageRead> QueueReader<R> {
     /// A damaged or unreadable page, a row that cannot be decoded.
     ///
     /// # Cost
-    /// Reads the whole queue; a few bits of memory for each message and group.
+    /// Reads the whole queue. Needs a few bits of memory for each message and group.
     pub fn check(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let derived = derive(&self.root, &self.r, problem)?;
         for part in DERIVED_SETS {

@@ -44,7 +44,7 @@ fn put_words(bytes: &mut [u8], at: usize, words: &[u64]) {
     }
 }
 
-/// Whether all words from `at` on are small enough that counting on does not overflow.
+/// Whether all words from `at` on are small enough that incrementing them cannot overflow.
 fn are_small(bytes: &[u8], at: usize) -> bool {
     (at..bytes.len())
         .step_by(8)
@@ -130,7 +130,7 @@ impl Group {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        // The last number is never given out, so that the next one can be stored.
+        // The last number is never assigned, so that the next number can always be stored.
         if bytes.len() != GROUP_BYTES
             || get_u32(bytes, 0) == u32::MAX
             || get_u32(bytes, 4) > 1
@@ -153,7 +153,7 @@ impl Group {
         })
     }
 
-    /// Number of open ids, as the counters of all states say.
+    /// Number of open ids: the sum of the counters of all states.
     pub(crate) fn open(&self) -> u64 {
         let counts = [self.ready, self.delayed, self.leased, self.waiting];
         counts

@@ -1,4 +1,4 @@
-//! Dead letters: delivering them again, and dropping them.
+//! Dead letters: making them ready again, and dropping them.
 
 use crate::queues::answer::Answered;
 use crate::queues::mark::Phase;
@@ -8,9 +8,9 @@ use crate::queues::writer::QueueWriter;
 use tidalite_pager::{PageWrite, Result};
 
 impl<W: PageWrite> QueueWriter<'_, W> {
-    /// Makes dead letters of a group ready again, as if they had never been delivered. A message with an ordering key waits
-    /// if another message with this key is ready, delayed or leased. Returns for each id `Done`, or `Unknown` if it is
-    /// not a dead letter.
+    /// Makes dead letters of a group ready again, as if they had never been delivered. A message with an ordering key
+    /// waits if another message with this key is ready, delayed or leased. Returns for each id `Done`, or `Unknown` if
+    /// it is not a dead letter.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; `Limit` for more than [`BATCH_MAX`] ids. `DiskFull`, `Io`; a damaged

@@ -1,4 +1,4 @@
-//! The rows that follow from the primary rows: sets of ready, due, waiting, dead and expiring ids, heads of lanes,
+//! The rows that are derived from the primary rows: sets of ready, due, waiting, dead and expiring ids, heads of lanes,
 //! counters. A check compares them with the stored rows; a recovery writes them.
 
 use crate::queues::counters::Group;
@@ -17,7 +17,7 @@ use tidalite_pager::{PageRead, Result};
 /// Callback that receives a problem as text.
 pub(crate) type OnProblem<'f> = dyn FnMut(String) + 'f;
 
-/// The parts that consist of sets which follow from the primary rows.
+/// The parts that consist of sets and are derived from the primary rows.
 pub(crate) const DERIVED_SETS: [Part; 5] = [
     Part::Ready,
     Part::Due,
@@ -26,15 +26,15 @@ pub(crate) const DERIVED_SETS: [Part; 5] = [
     Part::Expiry,
 ];
 
-/// Rows that follow from the primary rows.
+/// Rows that are derived from the primary rows.
 #[derive(Default)]
 pub(crate) struct Derived {
-    /// Sets by part and key, as ids less the least id of the block.
+    /// Sets by part and key. Each id is stored relative to the least id of its block.
     pub(crate) sets: BTreeMap<(Part, Vec<u8>), RoaringBitmap>,
     pub(crate) heads: BTreeMap<[u8; 12], u64>,
     /// Counters of states, by the number of the group.
     pub(crate) counts: BTreeMap<u32, Group>,
-    /// Number of messages by lease.
+    /// Number of messages of each lease.
     pub(crate) leased: BTreeMap<[u8; 12], u32>,
     pub(crate) bytes: u64,
     pub(crate) messages: u64,
@@ -97,7 +97,7 @@ impl Derived {
     }
 }
 
-/// The sets of open ids, by the number of the group.
+/// The sets of open ids by the number of the group.
 pub(crate) fn read_open<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<u32, RoaringTreemap>> {
     let mut open: BTreeMap<u32, RoaringTreemap> = BTreeMap::new();
     each_set(root, r, Part::Open, &[], &[], &mut |key, base, members| {
@@ -112,7 +112,7 @@ pub(crate) fn read_open<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<u32,
     Ok(open)
 }
 
-/// Reads the rows of marks of a group in the order of their ids; holds the row that it read last.
+/// Reads the rows of marks of a group in the order of their ids, and holds the row that was read last.
 struct MarkRows {
     group: u32,
     row: Option<(u64, Option<Box<Block>>)>,

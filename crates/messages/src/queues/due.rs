@@ -12,7 +12,7 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 /// The reason why a message is a dead letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadReason {
-    /// It was delivered as often as the queue permits, and not acknowledged.
+    /// It was delivered as often as the queue permits, and was not acknowledged.
     TooManyDeliveries,
     /// A consumer rejected it.
     Rejected,
@@ -45,7 +45,7 @@ pub(crate) fn dead_mark(from: &Mark, reason: DeadReason, now: i64) -> Mark {
     }
 }
 
-/// The ids of a group that fall due, with the least time first, at most `limit`.
+/// The ids of a group that are due, ordered by time; at most `limit`.
 fn due_ids<R: PageRead>(
     root: &tidalite_kv::Tree,
     r: &R,

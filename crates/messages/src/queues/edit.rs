@@ -1,8 +1,8 @@
-//! Changes of one group in memory, which are stored at the end of a call: every move of a message from one state to
-//! another keeps the sets, the marks, the leases, the lanes and the counters of the group together.
+//! Changes of one group in memory, which are stored at the end of a call. Every transition of a message from one state
+//! to another updates the sets, the marks, the leases, the lanes and the counters of the group consistently.
 //!
-//! Invariant: the head of a lane is the one message of its ordering key that is ready, delayed or leased. When it leaves
-//! these states, the lane is freed, and `settle` makes the waiting message with the least id the head.
+//! Invariant: the head of a lane is the only message of its ordering key that is ready, delayed or leased. When it
+//! leaves these states, the lane becomes free, and `settle` makes the waiting message with the least id the head.
 
 use crate::queues::counters::Group;
 use crate::queues::keys;
@@ -21,7 +21,7 @@ pub(crate) struct Edit {
     pub(crate) marks: Marks,
     pub(crate) leases: Leases,
     sets: SetChanges,
-    /// Heads of lanes that were read, each with a flag that says whether it was changed.
+    /// Heads of lanes that were read, each with a flag for whether it was changed.
     heads: BTreeMap<u64, (Option<u64>, bool)>,
     /// Lanes that have lost their heads.
     freed: BTreeSet<u64>,
@@ -113,7 +113,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Moves an open id from one state to another one. The lane is needed for messages that wait or die.
+    /// Moves an open id from one state to another. The lane is needed for messages that wait or become dead letters.
     pub(crate) fn change<R: PageRead>(
         &mut self,
         root: &Tree,
@@ -138,8 +138,8 @@ impl Edit {
         }
     }
 
-    /// The state of a message that may be delivered, after `count` deliveries. It waits if its lane has a head, and
-    /// becomes the head otherwise.
+    /// The state of a message that may be delivered, after `count` deliveries. If its lane already has a head, it
+    /// waits; otherwise it becomes the head.
     fn arrival<R: PageRead>(
         &mut self,
         root: &Tree,
@@ -176,7 +176,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Makes a dead letter a message that was never delivered.
+    /// Makes a dead letter ready again, as a message that was never delivered.
     pub(crate) fn requeue<R: PageRead>(
         &mut self,
         root: &Tree,
@@ -190,7 +190,7 @@ impl Edit {
         self.change(root, r, id, (from, to), head.lane)
     }
 
-    /// Removes an open id: the group does not need the message any longer.
+    /// Removes an open id: the group no longer needs the message.
     pub(crate) fn finish<R: PageRead>(
         &mut self,
         root: &Tree,
@@ -209,7 +209,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Gives freed lanes new heads, and stores all changes. Returns the row of the group.
+    /// Assigns new heads to freed lanes, and stores all changes. Returns the row of the group.
     pub(crate) fn store<W: PageWrite>(
         mut self,
         root: &mut Tree,
@@ -270,7 +270,7 @@ impl Edit {
     }
 }
 
-/// The state of a message that nothing blocks.
+/// The state of a message that is not blocked by another message.
 pub(crate) fn first_mark(head: &Head, count: u32, now: i64) -> Mark {
     match head.not_before {
         Some(until) if until > now => Mark::delayed(head.priority, count, until),

@@ -9,22 +9,22 @@ use crate::queues::writer::{
 };
 use tidalite_pager::{PageWrite, Result};
 
-/// Number of messages that are added to a new group at a time.
+/// Number of messages that are added to a new group in one step.
 const COPY_STEP: usize = 1 << 14;
 
 /// The first message that a new group receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupStart {
-    /// The oldest message that is stored.
+    /// The oldest stored message.
     Oldest,
     /// The first message that is pushed after the group was created.
     Newest,
 }
 
 impl<W: PageWrite> QueueWriter<'_, W> {
-    /// Creates a group of consumers; returns false, with nothing changed, if it exists. The first group of a queue that
-    /// starts at the oldest message takes over all stored messages. If it starts at the newest one, no group needs the
-    /// stored messages: [`maintain`](Self::maintain) removes them.
+    /// Creates a group of consumers; returns false, with nothing changed, if it already exists. If the first group of a
+    /// queue starts at the oldest message, it takes over all stored messages. If it starts at the newest one, no group
+    /// needs the stored messages, and [`maintain`](Self::maintain) removes them.
     ///
     /// # Errors
     /// `Limit` for too many groups or too long a name; `Unsupported` for an empty name, or one that begins with a zero
@@ -58,9 +58,9 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(true)
     }
 
-    /// Drops a group: its messages are removed unless other groups need them, and its dead letters with them. Returns
-    /// false if there is no such group, which includes a default group that was never used and has no messages. The name
-    /// can be used again at once.
+    /// Drops a group with its dead letters. Its messages are removed unless other groups need them. Returns false if
+    /// the group does not exist; a default group that was never used and has no messages does not count as existing.
+    /// The name can be used again at once.
     ///
     /// # Errors
     /// `Limit`, with nothing changed, for the last group if too many dropped groups are not removed yet. `DiskFull`, `Io`; a damaged page.
@@ -95,7 +95,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         names.filter(|name| !is_reserved(name)).collect()
     }
 
-    /// The name of the row of a group. The default group gets its name with the first use.
+    /// The name of the row of a group. The default group gets its name on first use.
     pub(crate) fn name_default<'n>(&mut self, name: &'n str) -> Result<&'n str> {
         if known_name(&self.groups, name)? == NAMELESS {
             self.rename(NAMELESS, DEFAULT_GROUP)?;

@@ -1,4 +1,4 @@
-//! The keys of rows. Numbers are big-endian, so rows are in the order of the numbers.
+//! The keys of rows. Numbers are big-endian, so rows are sorted by these numbers.
 //!
 //! ```text
 //! message      | id: 8 |
@@ -13,15 +13,15 @@
 //! time of seen | time: 8 | id: 8 |
 //! ```
 //!
-//! A block is an id / 65,536: each set holds ids of one block, so the first ids of a long list are read without the rest.
-//! A lane is the checksum of an ordering key. Two keys with one checksum share a lane: their messages are then in order,
-//! too, which is stricter than necessary but never wrong.
+//! A block contains 65,536 consecutive ids, and each set holds the ids of one block, so the first ids of a long list
+//! are read without the rest. A lane is the checksum of an ordering key. If two keys have the same checksum, they share
+//! a lane: their messages are then delivered in order as well, which is stricter than necessary but never wrong.
 
 use tidalite_base::checksum;
 
-/// Maximum number of bits in which ids of one set differ.
+/// Number of low bits in which ids of one set may differ.
 pub(crate) const BLOCK_BITS: u32 = 16;
-/// Length in bytes of the number of a block at the end of a key of a set.
+/// Length in bytes of the number of a block, with which the key of a set ends.
 const BLOCK_BYTES: usize = 6;
 
 /// Encodes a time as bytes that sort like times.
@@ -29,7 +29,7 @@ pub(crate) fn time_bytes(time: i64) -> [u8; 8] {
     (time.cast_unsigned() ^ (1 << 63)).to_be_bytes()
 }
 
-/// The time at the front of `bytes`, and the rest.
+/// Splits the time off the beginning of `bytes`; returns it and the rest.
 pub(crate) fn split_time(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (time, rest) = bytes.split_first_chunk::<8>()?;
     let time = (u64::from_be_bytes(*time) ^ (1 << 63)).cast_signed();
@@ -85,7 +85,7 @@ pub(crate) fn expiry(time: i64, id: u64) -> Vec<u8> {
     with_block(time_bytes(time).to_vec(), id)
 }
 
-/// Key of a lease, of the head of a lane, or of a block of marks; prefix of the waiting ids of a lane.
+/// Key of a lease, of the head of a lane, or of a block of marks; also the prefix of the waiting ids of a lane.
 pub(crate) fn pair(group: u32, number: u64) -> [u8; 12] {
     let mut key = [0; 12];
     key[..4].copy_from_slice(&group.to_be_bytes());
@@ -93,7 +93,7 @@ pub(crate) fn pair(group: u32, number: u64) -> [u8; 12] {
     key
 }
 
-/// Splits a key that `pair` made.
+/// Splits a key that `pair` has created.
 pub(crate) fn split_pair(key: &[u8]) -> Option<(u32, u64)> {
     let (group, number) = key.split_first_chunk::<4>()?;
     Some((

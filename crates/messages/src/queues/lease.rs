@@ -13,7 +13,8 @@ use std::ops::ControlFlow;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Number of lapsed leases and delays, and of expired messages, that one call handles before it delivers messages.
+/// Maximum number of lapsed leases and delays, and of expired messages, that one call handles before it delivers
+/// messages.
 pub(crate) const DUE_STEP: usize = 1 << 14;
 
 /// Limits of the messages that one call delivers.
@@ -26,7 +27,7 @@ pub struct LeaseLimits {
 }
 
 impl LeaseLimits {
-    /// A maximum number of messages, whatever their size.
+    /// Limits the number of messages, whatever their size.
     #[must_use]
     pub fn messages(messages: usize) -> Self {
         let bytes = u64::MAX;
@@ -39,7 +40,7 @@ impl LeaseLimits {
 pub struct Delivery {
     /// The message.
     pub message: QueueMessage,
-    /// Number of deliveries to consumers of the group, this one included.
+    /// Number of deliveries to consumers of the group, including this one.
     pub deliveries: u32,
     /// Time at which the lease lapses; `None` for a message that was taken without a lease.
     pub deadline: Option<i64>,
@@ -52,7 +53,7 @@ struct Found {
     expired: Vec<u64>,
 }
 
-/// Passes the ready ids of a group with their priorities to `each`, in the order of their delivery.
+/// Passes the ready ids of a group with their priorities to `each`, in the order of delivery.
 pub(crate) fn each_ready<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -81,9 +82,9 @@ pub(crate) fn each_ready<R: PageRead>(
 }
 
 impl<W: PageWrite> QueueWriter<'_, W> {
-    /// Delivers the first ready messages of a group to a consumer, and leases them until `now + duration`: until then no
-    /// other consumer of the group gets them. A lease that lapses makes its messages ready again, or dead letters.
-    /// After very many messages that have expired, a call may return fewer messages than are ready, or none:
+    /// Delivers the first ready messages of a group to a consumer, and leases them until `now + duration`: until then
+    /// no other consumer of the group gets them. When a lease lapses, its messages become ready again, or dead letters.
+    /// If very many messages have expired, a call may return fewer messages than are ready, or none:
     /// [`maintain`](Self::maintain) removes the expired ones.
     ///
     /// # Errors
@@ -192,8 +193,8 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         if found.expired.is_empty() {
             return Ok((row, edit, found.messages));
         }
-        // Messages that become ready because of this, which may have expired too, are left to the next call: with one
-        // ordering key they would be read one by one.
+        // Messages that become ready because of this are left to the next call. They may have expired too, and if they
+        // share an ordering key they would be read one by one.
         found.expired.sort_unstable();
         self.remove_expired(&found.expired, now)?;
         let (row, edit) = self.edit(row)?;
@@ -201,7 +202,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     }
 }
 
-/// Reads the first ready messages of a group. Ends early after many messages that have expired.
+/// Reads the first ready messages of a group. Stops early after many messages that have expired.
 fn read_ready<R: PageRead>(
     root: &Tree,
     r: &R,

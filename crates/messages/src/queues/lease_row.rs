@@ -1,4 +1,4 @@
-//! The rows of leases: one for each call that leased messages which are still leased.
+//! The rows of leases: one for each call that leased messages, as long as some of them are still leased.
 //!
 //! ```text
 //! 0  u32   number of messages that are leased by it
@@ -87,7 +87,7 @@ impl Leases {
             .is_some_and(|lease| *lease.consumer == *consumer))
     }
 
-    /// Adds a new lease, which holds no messages yet.
+    /// Adds a new lease that holds no messages yet.
     pub(crate) fn begin(&mut self, number: u64, consumer: &[u8]) {
         let lease = Lease {
             left: 0,
@@ -96,7 +96,7 @@ impl Leases {
         self.loaded.insert(number, (Some(lease), true));
     }
 
-    /// Adds to the number of messages that a lease holds; `change` may be negative.
+    /// Changes the number of messages that a lease holds by `change`, which may be negative.
     pub(crate) fn count<R: PageRead>(
         &mut self,
         root: &Tree,

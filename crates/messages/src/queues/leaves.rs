@@ -1,4 +1,4 @@
-//! Tells whether the rows of a leaf that nothing leads to are messages of a queue.
+//! Determines whether the rows of an unreferenced leaf are messages of a queue.
 
 use crate::queues::message;
 use crate::queues::options::IDS_MAX;
@@ -7,9 +7,9 @@ use crate::queues::parts::Part;
 /// Length in bytes of the values of idempotency keys: a time and an id.
 const SEEN_BYTES: usize = 16;
 
-/// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, from which most
-/// of the rest is built; `None` for all others. A value
-/// is `None` if it is lost, or large; only messages have large values.
+/// The key, in the root table, of the nested table to which the rows of a leaf belong, if the rows are messages, from
+/// which most other rows are rebuilt; `None` for all other rows. A value is `None` if it is lost, or large; only
+/// messages have large values.
 #[must_use]
 pub fn part_of_queue_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
     let is_message = |(key, value): &(Vec<u8>, Option<Vec<u8>>)| {
@@ -20,7 +20,7 @@ pub fn part_of_queue_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]
             value.is_none_or(|value| message::decode(id, value).is_ok())
         })
     };
-    // Idempotency keys may have eight bytes.
+    // Rows of idempotency keys may also have keys of eight bytes.
     let is_seen = |(_, value): &(Vec<u8>, Option<Vec<u8>>)| {
         value
             .as_ref()

@@ -1,4 +1,5 @@
-//! Marks: the states of open ids that are not simply ready, in rows of 64 ids as runs of ids with equal marks.
+//! Marks: the states of open ids that are not simply ready. A row covers 64 ids and stores runs of ids with equal
+//! marks.
 //!
 //! ```text
 //! 0  u8    first id % 64        8  i64   leased: deadline; delayed: end; dead: time of the burial; else 0
@@ -29,16 +30,16 @@ pub(crate) enum Phase {
     Dead,
 }
 
-/// The state of an open id with its deliveries and times.
+/// The state of an open id, with the number of deliveries and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) phase: Phase,
     pub(crate) priority: u8,
     /// Number of deliveries so far.
     pub(crate) count: u32,
-    /// Deadline of the lease, end of the delay, or time of the burial; else 0.
+    /// Deadline of the lease, end of the delay, or time at which the message became a dead letter; otherwise 0.
     pub(crate) time: i64,
-    /// Number of the lease, or the reason of a dead letter; else 0.
+    /// Number of the lease, or the reason of a dead letter; otherwise 0.
     pub(crate) lease: u64,
 }
 
@@ -69,7 +70,7 @@ impl Mark {
         }
     }
 
-    /// Whether the mark can be left out: the message is ready and was never delivered.
+    /// Whether the mark need not be stored: the message is ready and was never delivered.
     fn is_plain(&self) -> bool {
         self.phase == Phase::Ready && self.count == 0
     }
@@ -120,7 +121,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Box<Block>> {
     Ok(block)
 }
 
-/// Encodes a row; no bytes if there is no mark.
+/// Encodes a row; returns no bytes if the row has no mark.
 pub(crate) fn encode(block: &Block) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut at = 0;
@@ -188,7 +189,7 @@ impl Marks {
         Ok(self.load(root, r, id)?.block[(id % IDS as u64) as usize])
     }
 
-    /// Sets the mark of an id; a mark that can be left out is removed.
+    /// Sets the mark of an id. A mark that need not be stored is removed.
     pub(crate) fn set<R: PageRead>(
         &mut self,
         root: &Tree,

@@ -1,4 +1,4 @@
-//! Messages as bytes.
+//! The encoded form of messages.
 //!
 //! ```text
 //!  0  u8    flags: 1 not before, 2 expiry, 4 ordering key, 8 idempotency key, 16 headers
@@ -12,7 +12,7 @@
 //!     bytes        payload
 //! ```
 //!
-//! Everything before the payload fits in the first chunk of a large value, so it is read without the payload.
+//! All fields before the payload fit into the first chunk of a large value, so they are read without the payload.
 
 use crate::queues::keys::lane_of;
 use crate::queues::options::{
@@ -23,7 +23,7 @@ use crate::queues::parts::damaged;
 use tidalite_kv::{VALUE_CHUNK_BYTES, Value};
 use tidalite_pager::Result;
 
-/// The priority of messages for which none is chosen.
+/// The default priority of messages.
 pub const PRIORITY_DEFAULT: u8 = 128;
 
 const NOT_BEFORE: u8 = 1;
@@ -44,20 +44,21 @@ pub struct NewMessage<'m> {
     pub payload: &'m [u8],
     /// Messages with the same ordering key are delivered one after the other, in the order of their ids.
     pub key: Option<&'m [u8]>,
-    /// Messages with a higher priority are delivered first. The order of messages with an ordering key stays.
+    /// Messages with a higher priority are delivered first. It does not affect the order of messages with the same
+    /// ordering key.
     pub priority: u8,
     /// Time before which the message is not delivered.
     pub not_before: Option<i64>,
-    /// Time from which on the message is not delivered; it is then removed.
+    /// Time from which the message is no longer delivered; it is then removed.
     pub expires: Option<i64>,
-    /// Names and values.
+    /// Headers: names and values.
     pub headers: &'m [(&'m [u8], &'m [u8])],
     /// A second push with the same key within the queue's window stores nothing.
     pub idempotency_key: Option<&'m [u8]>,
 }
 
 impl<'m> NewMessage<'m> {
-    /// A message with this payload, the default priority and nothing else.
+    /// A message with this payload and the default priority. All other fields are empty.
     #[must_use]
     pub fn new(payload: &'m [u8]) -> Self {
         Self {
@@ -143,7 +144,7 @@ impl<'m> NewMessage<'m> {
         bytes.extend_from_slice(self.payload);
     }
 
-    /// The facts of the message that decide its way through the queue.
+    /// The properties of the message that affect its handling in the queue.
     pub(crate) fn head(&self, now: i64, bytes: u64) -> Head {
         Head {
             priority: self.priority,
@@ -159,13 +160,13 @@ impl<'m> NewMessage<'m> {
 /// A stored message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueMessage {
-    /// Its id: ids ascend in the order of the pushes.
+    /// Its id. Ids ascend in the order of the pushes.
     pub id: u64,
     /// The payload.
     pub payload: Vec<u8>,
     /// The ordering key.
     pub key: Option<Vec<u8>>,
-    /// Names and values.
+    /// Headers: names and values.
     pub headers: Vec<(Vec<u8>, Vec<u8>)>,
     /// The priority.
     pub priority: u8,
@@ -173,7 +174,7 @@ pub struct QueueMessage {
     pub pushed: i64,
     /// Time before which it is not delivered.
     pub not_before: Option<i64>,
-    /// Time from which on it is not delivered.
+    /// Time from which it is no longer delivered.
     pub expires: Option<i64>,
     /// The idempotency key.
     pub idempotency_key: Option<Vec<u8>>,
@@ -193,7 +194,7 @@ impl QueueMessage {
     }
 }
 
-/// The facts of a message that decide its way through the queue.
+/// The properties of a message that affect its handling in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) priority: u8,
@@ -211,7 +212,7 @@ impl Head {
     }
 }
 
-/// Reads fields off the front of bytes.
+/// Reads fields from the beginning of a byte slice.
 struct Fields<'b>(&'b [u8]);
 
 impl<'b> Fields<'b> {
@@ -233,7 +234,7 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// Everything before the payload, borrowed, and the fields from the headers on.
+/// All fields before the payload, borrowed, and the rest of the fields beginning with the headers.
 struct Opened<'b> {
     flags: u8,
     head: Head,

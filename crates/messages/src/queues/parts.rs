@@ -75,7 +75,7 @@ pub(crate) fn row<R: PageRead>(root: &Tree, r: &R, part: Part) -> Result<Vec<u8>
     }
 }
 
-/// Creates the error for bytes of a queue that no writer would write.
+/// Creates the error for bytes of a queue that no writer writes.
 #[cold]
 pub(crate) fn damaged(
     what: &str,
@@ -85,7 +85,7 @@ pub(crate) fn damaged(
     Corrupt::new(what, 0, found, expected).into()
 }
 
-/// The rows of the messages of a queue, under their ids, 8 bytes big-endian.
+/// The rows of the messages of a queue. A key is the id as 8 bytes, big-endian.
 ///
 /// # Errors
 /// A damaged or unreadable page.

@@ -15,12 +15,12 @@ use tidalite_pager::{Error, PageWrite, Result};
 /// Number of oldest messages that a full queue removes at a time.
 const DROP_STEP: usize = 1024;
 
-/// The answer to one pushed message.
+/// The result of pushing one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// The message is stored under this id.
     Stored(u64),
-    /// Its idempotency key was seen within the window, with the message of this id; nothing is stored.
+    /// The idempotency key was seen within the window, with the message that has this id; nothing is stored.
     Repeated(u64),
     /// The queue is full and drops the newest messages: nothing is stored.
     Dropped,
@@ -43,15 +43,15 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(answers.first().copied().unwrap_or(Pushed::Dropped))
     }
 
-    /// Pushes messages, at most [`BATCH_MAX`], in their order; returns an answer for each.
+    /// Pushes messages, at most [`BATCH_MAX`], in order; returns a result for each.
     ///
     /// # Errors
     /// `Limit` for a message or a batch that is too large, and for a full queue that rejects messages: then no message is
     /// stored. `DiskFull`, `Io`; a damaged page.
     ///
     /// # Cost
-    /// A row for each message, appended in bulk; for each group one or two rows for up to 65,536 messages. A message with
-    /// an ordering key, a delay, an expiry or an idempotency key costs one to four more rows.
+    /// A row for each message, appended in bulk, and for each group one or two rows for up to 65,536 messages. A
+    /// message with an ordering key, a delay, an expiry or an idempotency key needs one to four additional rows.
     pub fn push_many(&mut self, messages: &[NewMessage<'_>], now: i64) -> Result<Vec<Pushed>> {
         check_limit("messages of a batch", messages.len(), BATCH_MAX)?;
         if messages.len() as u64 > IDS_MAX - self.state.next_id {
@@ -139,7 +139,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         }
     }
 
-    /// Stores messages. If the queue drops the oldest ones, makes room before.
+    /// Stores messages. If the queue drops the oldest messages, makes room first.
     fn store_batch(&mut self, batch: &Batch<'_, '_>, now: i64) -> Result<()> {
         if batch.messages.is_empty() {
             return Ok(());
@@ -198,7 +198,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(())
     }
 
-    /// Removes the oldest messages until there is room for this many messages and bytes.
+    /// Removes the oldest messages until there is room for the given number of messages and bytes.
     fn make_room(&mut self, messages: u64, bytes: u64, now: i64) -> Result<()> {
         loop {
             let before = self.messages()?;
@@ -221,7 +221,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             }
             self.remove_everywhere(&oldest, now)?;
             self.state.dropped_oldest += oldest.len() as u64;
-            // In a damaged table the rows may be in another order than their keys, so that none of them is found.
+            // In a damaged table the rows may be out of order, so that no row is found by its key.
             if self.messages()? >= before {
                 let found = "messages that cannot be removed";
                 return Err(damaged("queue", found, "messages in order"));

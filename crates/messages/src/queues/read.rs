@@ -32,7 +32,7 @@ pub struct QueueStat {
     pub messages: u64,
     /// Number of bytes of all stored messages with their headers and keys.
     pub bytes: u64,
-    /// Id that the next message gets.
+    /// Id that will be assigned to the next message.
     pub next_id: u64,
     /// Time of the push of the oldest stored message.
     pub oldest: Option<i64>,
@@ -44,7 +44,7 @@ pub struct QueueStat {
     pub dropped_oldest: u64,
     /// Number of messages that were not stored because the queue was full.
     pub dropped_newest: u64,
-    /// Number of messages removed because they expired.
+    /// Number of messages that were removed because they expired.
     pub expired: u64,
     /// Number of messages removed because they were older than the retention.
     pub aged: u64,
@@ -52,7 +52,8 @@ pub struct QueueStat {
     pub purged: u64,
 }
 
-/// Counters of a group. Leases and delays that have lapsed are counted as such until the next lease or `maintain`.
+/// Counters of a group. Leases and delays that have lapsed are still counted as such until the next lease or
+/// `maintain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupStat {
     /// Number of messages that can be leased.
@@ -61,17 +62,17 @@ pub struct GroupStat {
     pub delayed: u64,
     /// Number of messages that are leased.
     pub leased: u64,
-    /// Number of messages that wait for an earlier one with the same ordering key.
+    /// Number of messages that wait for an earlier message with the same ordering key.
     pub waiting: u64,
     /// Number of dead letters.
     pub dead: u64,
     /// Number of messages acknowledged since the group was created.
     pub acked: u64,
-    /// Number of deliveries after the first one of a message, since the group was created.
+    /// Number of deliveries since the group was created, not counting the first delivery of each message.
     pub redelivered: u64,
     /// Number of messages that became dead letters since the group was created.
     pub buried: u64,
-    /// Time of the push of the oldest message that the group has not acknowledged, dead letters included.
+    /// Time of the push of the oldest message that the group has not acknowledged, including dead letters.
     pub oldest: Option<i64>,
 }
 
@@ -197,7 +198,7 @@ impl<R: PageRead> QueueReader<R> {
         Ok(found.map(|(message, _)| message))
     }
 
-    /// The stored messages with ids from `from` on, at most `limit`, whatever their states.
+    /// Lists at most `limit` stored messages, beginning with the id `from`, in any state.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -213,9 +214,9 @@ impl<R: PageRead> QueueReader<R> {
         Ok(found)
     }
 
-    /// The messages that the next lease of a group would deliver at `now`, at most `limit`, with the numbers of their
-    /// deliveries so far. Messages whose leases or delays have lapsed since the last lease or `maintain` are not among
-    /// them.
+    /// The messages that the next lease of a group would deliver at `now`, at most `limit`, each with the number of its
+    /// deliveries so far. Messages whose leases or delays have lapsed since the last lease or `maintain` are not
+    /// included.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
@@ -241,7 +242,7 @@ impl<R: PageRead> QueueReader<R> {
         Ok(found)
     }
 
-    /// The dead letters of a group with ids from `from` on, at most `limit`, in the order of their ids.
+    /// Lists at most `limit` dead letters of a group, beginning with the id `from`, in the order of their ids.
     ///
     /// # Errors
     /// `Unsupported` for a group that does not exist; a damaged or unreadable page.

@@ -1,13 +1,13 @@
-//! Recovery of a queue of which rows or parts are lost.
+//! Recovery of a queue that has lost rows or parts.
 //!
 //! 1. Messages that cannot be decoded are removed.
 //! 2. The sets of open ids are completed: a group whose counters do not match its set gets all stored messages, and
-//!    messages that no group has open become open in all groups.
-//! 3. Marks that cannot be decoded, or contradict the rest, are dropped: their messages are ready.
-//! 4. All rows that follow from these are derived and written again.
+//!    messages that are not open in any group become open in all groups.
+//! 3. Marks that cannot be decoded, or contradict other rows, are dropped: their messages become ready.
+//! 4. All rows that are derived from these are computed and written again.
 //!
 //! So every message that is still stored is delivered (again) at least once to each group that may need it. Only its
-//! number of deliveries, a delay or a lease can be forgotten.
+//! number of deliveries, its delay or its lease may be lost.
 
 use crate::queues::counters::State;
 use crate::queues::derive::{DERIVED_SETS, Derived, derive};
@@ -26,19 +26,19 @@ use tidalite_index::RoaringTreemap;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Changes of sets that are collected before they are stored.
+/// Number of changes of sets that are collected before they are stored.
 const CHANGES_STEP: usize = 1 << 16;
 
-/// Numbers of messages and marks that a recovery found, and that it dropped.
+/// Numbers of messages and marks that a recovery found or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueRecovery {
     /// Number of stored messages.
     pub messages: u64,
     /// Number of messages that could not be decoded and were removed.
     pub removed: u64,
-    /// Number of messages that became open in a group where they may have been acknowledged.
+    /// Number of messages that became open in a group that may have acknowledged them.
     pub reopened: u64,
-    /// Number of marks that were dropped: these messages became ready.
+    /// Number of marks that were dropped, so that their messages became ready.
     pub forgotten: u64,
 }
 
@@ -49,8 +49,8 @@ pub struct QueueRecovery {
 /// `Unsupported` if the options are lost and none are given; `DiskFull`, `Io`; a damaged page.
 ///
 /// # Cost
-/// Reads the whole queue, and writes everything but the messages. About 100 bytes of memory for each message, and for
-/// each mark.
+/// Reads the whole queue, and writes everything except the messages. Needs about 100 bytes of memory for each message
+/// and for each mark.
 pub fn recover_queue<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,

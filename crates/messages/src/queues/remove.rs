@@ -1,4 +1,4 @@
-//! Removing messages: no group needs them any longer, or all groups lose them by expiry, retention, overflow
+//! Removing messages: because no group needs them any longer, or for all groups because of expiry, retention, overflow
 //! or a purge.
 
 use crate::queues::edit::Edit;
@@ -32,10 +32,10 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         expiry.store(self.root, self.w)
     }
 
-    /// Removes the rows of the messages, in the order of their ids, if they are not open in any group. Saves the
-    /// state.
+    /// Removes the rows of the messages that are not open in any group. The messages must be in the order of their ids.
+    /// Saves the state.
     pub(crate) fn delete_unneeded(&mut self, messages: &[(u64, Head)]) -> Result<()> {
-        // With one group, everything that it has finished is unneeded.
+        // With one group, no other group needs a message that this group has finished.
         if self.groups.len() <= 1 {
             self.delete(messages)?;
             return self.save_state();
@@ -55,7 +55,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         self.save_state()
     }
 
-    /// Removes open ids, in ascending order, from one group. Ids that are not open there are ignored.
+    /// Removes open ids, in ascending order, from one group. Ids that are not open in it are ignored.
     fn remove_from_group(&mut self, name: &str, messages: &[(u64, Head)], now: i64) -> Result<()> {
         let Some(group) = self.groups.get(name) else {
             return Ok(());
@@ -85,7 +85,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         self.delete(messages)
     }
 
-    /// Removes the oldest messages, whatever their state, at most `limit`; returns whether more are left.
+    /// Removes the oldest messages, in any state, at most `limit`; returns whether more messages remain.
     ///
     /// # Errors
     /// `DiskFull`, `Io`; a damaged page.
@@ -97,7 +97,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(self.messages()? > 0)
     }
 
-    /// Removes the oldest open ids of a group, dead letters included, at most `limit`; returns whether more are left.
+    /// Removes the oldest open ids of a group, including dead letters, at most `limit`; returns whether more remain.
     /// Other groups keep their messages.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(ids.len())
     }
 
-    /// Removes expired messages with these ids, in ascending order.
+    /// Removes expired messages with these ids, which must ascend.
     pub(crate) fn remove_expired(&mut self, ids: &[u64], now: i64) -> Result<()> {
         let messages = heads(self.root, &*self.w, ids)?;
         self.remove_everywhere(&messages, now)?;
@@ -165,8 +165,8 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         self.save_state()
     }
 
-    /// Removes the oldest messages if they are older than the retention, at most `limit`; returns their number. Ends at
-    /// the first message that is younger.
+    /// Removes the oldest messages that are older than the retention, at most `limit`; returns their number. Stops at
+    /// the first younger message.
     fn age(&mut self, limit: usize, now: i64) -> Result<usize> {
         let retention = self.options.retention;
         if retention == 0 {
@@ -182,9 +182,9 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(old.len())
     }
 
-    /// Does the work that falls due with time: removes expired messages, messages older than the retention, idempotency
-    /// keys that have left the window and messages of dropped groups, and ends lapsed leases and delays. At most `limit`
-    /// messages of each kind, but at least one; returns whether more may be left.
+    /// Does periodic maintenance: removes expired messages, messages older than the retention, idempotency keys that
+    /// have left the window and messages of dropped groups, and ends lapsed leases and delays. Handles at most `limit`
+    /// messages of each kind, but at least one; returns whether work may remain.
     ///
     /// # Errors
     /// `DiskFull`, `Io`; a damaged page.

@@ -1,4 +1,4 @@
-//! Reading the primary rows of a damaged queue: rows that cannot be decoded, or contradict others, are left out.
+//! Reads the primary rows of a damaged queue, ignoring rows that cannot be decoded or contradict others.
 
 use crate::queues::counters::Group;
 use crate::queues::due::DeadReason;
@@ -20,13 +20,13 @@ pub(crate) fn clear<W: PageWrite>(root: &mut Tree, w: &mut W, of: Part) -> Resul
     change(root, w, of, &mut |w, table| table.clear(w))
 }
 
-/// The heads of all messages, and idempotency keys with the ids and times of their messages.
+/// The heads of all messages, and the idempotency keys with the ids and times of their messages.
 pub(crate) struct Heads {
     pub(crate) heads: BTreeMap<u64, Head>,
     keys: Vec<(u64, i64, Vec<u8>)>,
 }
 
-/// Removes messages that cannot be decoded. Returns the ids of the others, and their heads.
+/// Removes messages that cannot be decoded. Returns the ids and heads of the others.
 pub(crate) fn repair_messages<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -94,7 +94,7 @@ pub(crate) fn read_open<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<u32,
     let mut open: BTreeMap<u32, RoaringTreemap> = BTreeMap::new();
     let mut there = rows.first()?;
     while there {
-        // The key of a row ends with the number of a container, which is 0 here.
+        // The key of a row ends with the number of a container of the bitmap, which is 0 here.
         if let Some((key, [0, 0, 0, 0])) = rows.key().split_last_chunk::<4>()
             && let Some((group, base)) = keys::split_block(key)
             && let Ok(group) = group.try_into()
@@ -111,13 +111,13 @@ pub(crate) fn read_open<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<u32,
     Ok(open)
 }
 
-/// Gives groups whose rows are lost new names, and a queue without groups the group without a name.
+/// Assigns new names to groups whose rows are lost. A queue without groups gets the group without a name.
 pub(crate) fn adopt(groups: &mut BTreeMap<String, Group>, open: &BTreeMap<u32, RoaringTreemap>) {
     for &number in open.keys() {
         if groups.values().all(|group| group.number != number) && groups.len() < GROUPS_MAX {
             let group = Group {
                 number,
-                // Its set is not compared with counters.
+                // This makes the counters match the set, so that the set is not completed.
                 ready: open[&number].len(),
                 ..Group::default()
             };
@@ -136,7 +136,8 @@ pub(crate) fn adopt(groups: &mut BTreeMap<String, Group>, open: &BTreeMap<u32, R
             groups.insert(format!("recovered {}", group.number), group);
         }
     } else if !groups.contains_key("") {
-        // The last number is no number of a group: then there is a gap before it.
+        // The last number is never assigned. If the next number would be the last one, the lowest unused number is
+        // taken.
         let next = groups.values().map(|group| group.number + 1).max();
         let is_free = |number: &u32| groups.values().all(|group| group.number != *number);
         let number = match next.unwrap_or(0) {
@@ -195,7 +196,7 @@ pub(crate) fn read_leases<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<[u
     Ok(leases)
 }
 
-/// The marks of a group that can be kept, with one head for each lane.
+/// The marks of a group that can be kept. Each lane has one head afterwards.
 pub(crate) fn repair_marks<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -245,7 +246,7 @@ pub(crate) fn repair_marks<R: PageRead>(
     Ok(marks)
 }
 
-/// Chooses a head for each lane: the message that is leased, else the first one. All others wait.
+/// Chooses a head for each lane: the leased message, otherwise the first message. All other messages wait.
 fn repair_lanes(open: &RoaringTreemap, heads: &Heads, marks: &mut BTreeMap<u64, Mark>) {
     let mut chosen: BTreeMap<u64, (u64, bool)> = BTreeMap::new();
     let lane_ids = || {
@@ -270,7 +271,7 @@ fn repair_lanes(open: &RoaringTreemap, heads: &Heads, marks: &mut BTreeMap<u64, 
         match (mark.phase, is_head) {
             (Phase::Dead, _) | (Phase::Waiting, false) => {}
             (Phase::Waiting, true) => {
-                // Whether the delay is over shows at the next lease.
+                // The next lease determines whether the delay is over.
                 let mark = first_mark(head, mark.count, i64::MIN);
                 marks.insert(id, mark);
             }
@@ -282,7 +283,7 @@ fn repair_lanes(open: &RoaringTreemap, heads: &Heads, marks: &mut BTreeMap<u64, 
     }
 }
 
-/// Writes the idempotency keys again: the stored ones, and the keys in stored messages. Returns the next id.
+/// Writes the rows of idempotency keys again: the stored keys, and the keys in stored messages. Returns the next id.
 pub(crate) fn repair_seen<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -298,7 +299,7 @@ pub(crate) fn repair_seen<W: PageWrite>(
         let mut rows = part(root, &*w, Part::Seen)?.cursor(&*w)?;
         let mut there = rows.first()?;
         while there {
-            // Keys of stored messages are known already, and no two keys have the same id.
+            // Keys of stored messages are already known, and no two keys may have the same id.
             if let Ok((time, id)) = seen::decode(&rows.value()?.bytes()?)
                 && id < IDS_MAX
                 && !heads.heads.contains_key(&id)

@@ -33,7 +33,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(i64, u64)> {
     Ok((get_i64(bytes, 0), get_u64(bytes, 8)))
 }
 
-/// The time and the id of a key; `None` if it was not seen, or before the window.
+/// The id of the message with an idempotency key; `None` if the key was not seen within the window.
 pub(crate) fn find<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -48,7 +48,7 @@ pub(crate) fn find<R: PageRead>(
     Ok((time.saturating_add(window) > now).then_some(id))
 }
 
-/// Adds keys, and removes keys that have left the window: at least twice as many as are added, if there are so many.
+/// Adds keys, and removes keys that have left the window: up to twice as many as it adds.
 pub(crate) fn add<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,

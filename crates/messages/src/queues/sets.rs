@@ -1,4 +1,5 @@
-//! Sets of ids under keys that end with the number of a block (`keys`): Roaring bitmaps, one row for each block.
+//! Sets of ids, stored as Roaring bitmaps with one row for each block. Their keys end with the number of the block
+//! (`keys`).
 
 use crate::queues::keys::{BLOCK_BITS, split_block};
 use crate::queues::parts::{Part, change, damaged, part};
@@ -67,17 +68,17 @@ impl SetChanges {
     }
 }
 
-/// The ids of one set, ascending.
+/// The ids of one set in ascending order.
 pub(crate) fn ids(base: u64, members: &RoaringTreemap) -> impl Iterator<Item = u64> + '_ {
     members.iter().map(move |low| base | low)
 }
 
 /// Callback that receives the key of a set without the number of the block, the least id of the block, and the members
-/// less that id. It returns whether the walk continues.
+/// relative to that id. It returns whether to continue.
 pub(crate) type OnSet<'f> = dyn FnMut(&[u8], u64, &RoaringTreemap) -> Result<bool> + 'f;
 
-/// Calls `each` with the sets whose keys start with `prefix`, from the key `from` on, in the order of their keys.
-/// The keys that `each` gets start with `prefix`, too.
+/// Calls `each` with the sets whose keys start with `prefix`, beginning at the key `from`, in the order of their keys.
+/// The keys that `each` receives include `prefix`.
 pub(crate) fn each_set<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -117,7 +118,7 @@ pub(crate) fn each_set<R: PageRead>(
     }
 }
 
-/// The set under a whole key, as ids less the least id of the block.
+/// The set with exactly this key; ids are relative to the least id of the block.
 pub(crate) fn block<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -127,7 +128,8 @@ pub(crate) fn block<R: PageRead>(
     get(part(root, r, of)?, r, key)
 }
 
-/// Keeps the ids, which must ascend, that are in the sets of `of` under the keys that `key` gives for them.
+/// Selects the ids that are in the sets of the part `of`; `key` returns the key of the set for an id. The ids must
+/// ascend.
 pub(crate) fn within<R: PageRead>(
     root: &Tree,
     r: &R,

@@ -1,4 +1,4 @@
-//! The rows of messages.
+//! Reads and removes the rows of messages.
 
 use crate::queues::message::{self, Head, QueueMessage};
 use crate::queues::options::IDS_MAX;
@@ -6,7 +6,7 @@ use crate::queues::parts::{Part, change, damaged, part};
 use tidalite_kv::{Cursor, TableReader, Tree, Value};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Reads messages by their ids; ids that follow each other cost one step.
+/// Reads messages by their ids. Reading consecutive ids needs one step of the cursor each.
 pub(crate) struct Messages<'r, R> {
     rows: Cursor<'r, R>,
 }
@@ -79,7 +79,7 @@ pub(crate) fn heads<R: PageRead>(root: &Tree, r: &R, ids: &[u64]) -> Result<Vec<
     Ok(heads)
 }
 
-/// The ids and heads of the first messages with ids from `from` on, at most `limit`.
+/// The ids and heads of at most `limit` messages, beginning with the id `from`.
 pub(crate) fn heads_from<R: PageRead>(
     root: &Tree,
     r: &R,
@@ -89,7 +89,7 @@ pub(crate) fn heads_from<R: PageRead>(
     heads_while(root, r, from, limit, &mut |_| true)
 }
 
-/// The ids and heads of the first messages with ids from `from` on, at most `limit`, up to the first head that is not
+/// The ids and heads of at most `limit` messages, beginning with the id `from`, up to the first head that is not
 /// wanted.
 pub(crate) fn heads_while<R: PageRead>(
     root: &Tree,
@@ -113,10 +113,10 @@ pub(crate) fn heads_while<R: PageRead>(
     Ok(found)
 }
 
-/// Fewer rows than this are removed one by one: cutting off a range costs about as much.
+/// A range with fewer rows than this is removed row by row: removing it as a range would cost about as much.
 const RANGE_ROWS_MIN: usize = 16;
 
-/// Removes the rows of messages. The ids must ascend and be stored; ids that follow each other are cut off as ranges.
+/// Removes the rows of messages. The ids must ascend and be stored; runs of consecutive ids are removed as ranges.
 pub(crate) fn remove<W: PageWrite>(root: &mut Tree, w: &mut W, ids: &[u64]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());

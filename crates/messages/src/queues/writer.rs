@@ -1,4 +1,4 @@
-//! The writer of a queue. The calls of each kind are in files of their own.
+//! The writer of a queue. Each kind of call has a file of its own.
 //!
 //! Invariants:
 //! 1. Between calls the fields equal the stored rows.
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Name of the group that exists if none was created.
+/// Name of the group that exists if no group was created.
 pub const DEFAULT_GROUP: &str = "default";
 
 /// Changes a queue within one write transaction.
 ///
-/// Each call stores everything before it returns, except the root: the caller stores the tree that it has lent.
+/// Each call stores all changes before it returns, except the root: the caller stores the tree that it has passed.
 pub struct QueueWriter<'a, W> {
     pub(crate) root: &'a mut Tree,
     pub(crate) w: &'a mut W,
@@ -51,10 +51,10 @@ pub(crate) fn no_group(name: &str) -> Error {
     }
 }
 
-/// Name of the group of a queue without groups.
+/// Internal name of the group that a queue without groups has.
 pub(crate) const NAMELESS: &str = "";
 
-/// The name under which a group is looked up: the default group may still be without a name.
+/// The name with which a group is looked up: the default group may not have got its name yet.
 pub(crate) fn known_name<'n>(groups: &BTreeMap<String, Group>, name: &'n str) -> Result<&'n str> {
     match groups.contains_key(name) {
         true if !is_reserved(name) => Ok(name),
@@ -139,7 +139,7 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
         &self.options
     }
 
-    /// Changes the options. They hold for later calls: messages beyond a lower maximum stay.
+    /// Changes the options. They apply to later calls: messages that exceed a lower maximum remain.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; `DiskFull`, `Io`.
@@ -170,7 +170,7 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
         Ok(())
     }
 
-    /// Checks that a new group can get a number.
+    /// Checks that a number is available for a new group.
     pub(crate) fn check_next_group(&self) -> Result<()> {
         match self.state.next_group {
             u32::MAX => Err(Error::Limit {
@@ -193,7 +193,7 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
         self.save_group(name, group)
     }
 
-    /// Starts to change a group. Returns the name of its row.
+    /// Begins a change of a group. Returns the name of its row.
     pub(crate) fn edit<'n>(&self, name: &'n str) -> Result<(&'n str, Edit)> {
         let name = known_name(&self.groups, name)?;
         match self.groups.get(name) {

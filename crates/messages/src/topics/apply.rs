@@ -8,8 +8,9 @@
 //! feed        a row for each change
 //! ```
 //!
-//! A message that replaces another one changes only its row in the table of messages (and a row of the feed if there is
-//! one), unless it expires and the old one did not, or later.
+//! A message that replaces another one changes only its row in the table of messages, and adds a row to the feed if the
+//! feed is on. The expiry index changes as well if the new message expires and the old one did not expire, or expired
+//! later.
 
 use crate::topics::batch::{Batch, Change};
 use crate::topics::feed;
@@ -25,20 +26,20 @@ use tidalite_index::NUMBERS_MAX;
 use tidalite_kv::{TableWriter, Tree};
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// Number of changes whose old heads are read before the changes are written.
+/// Number of changes for which the heads of the old messages are read before the changes are written.
 const READ_AHEAD: usize = 512;
 
-/// Number of changes of sets that are collected before they are stored. It bounds the memory of a large load.
+/// Number of changes of sets that are collected before they are stored. It bounds the memory of a large import.
 const SET_CHANGES_MAX: usize = 1 << 18;
 
-/// Result of a batch of messages.
+/// Result of publishing a batch of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Published {
-    /// Topics that had no message before.
+    /// Number of topics that had no message before.
     pub created: u64,
-    /// Topics whose message was replaced.
+    /// Number of topics whose message was replaced.
     pub replaced: u64,
-    /// Topics whose message was removed.
+    /// Number of topics whose message was removed.
     pub removed: u64,
 }
 
@@ -51,7 +52,7 @@ pub(super) struct Apply<'a, W> {
 }
 
 impl<W: PageWrite> Apply<'_, W> {
-    /// Applies a sorted batch and stores the state. `Limit` errors come before anything is changed.
+    /// Applies a sorted batch and stores the state. `Limit` errors are returned before anything is changed.
     pub(super) fn run(
         &mut self,
         now: i64,
@@ -102,7 +103,7 @@ impl<W: PageWrite> Apply<'_, W> {
                 bytes += body_bytes(batch.key(change), messages[message], &mut record)?;
             }
         }
-        // A removal needs no id.
+        // A removal needs no topic id.
         within("ids of topics", self.state.next_id, count, NUMBERS_MAX)?;
         let fits =
             |now: u64, more: u64, limit| now.checked_add(more).is_some_and(|all| all <= limit);
@@ -111,7 +112,7 @@ impl<W: PageWrite> Apply<'_, W> {
         if is_certain {
             return Ok(());
         }
-        // The old messages must be read to know how many messages and bytes there will be.
+        // The old messages must be read to compute the final numbers of messages and bytes.
         let (mut messages_after, mut bytes_after) = (self.state.messages, self.state.bytes);
         let (root, w) = (&mut *self.root, &mut *self.w);
         let table = tidalite_kv::part(root, &*w, &Part::Messages.key())?;
@@ -268,7 +269,7 @@ impl<W: PageWrite> Apply<'_, W> {
         })
     }
 
-    /// Adds rows to the feed, whose sequence numbers follow `before`, and removes the oldest.
+    /// Adds rows to the feed, with sequence numbers after `before`, and removes the oldest rows.
     fn add_to_feed(&mut self, batch: &Batch, follow: &Follow, before: u64) -> Result<()> {
         let (limit, state) = (self.options.feed_changes, &mut *self.state);
         change(self.root, self.w, Part::Feed, &mut |w, table| {
@@ -302,7 +303,7 @@ pub(super) fn trim_feed<W: PageWrite>(
     Ok(())
 }
 
-/// Number of bytes of a message that count.
+/// Size of a message as counted in limits and totals.
 fn body_bytes(key: &[u8], message: &Message<'_>, record: &mut Vec<u8>) -> Result<u64> {
     if message.is_plain() {
         return Ok((key.len() + message.payload.len()) as u64);
@@ -328,6 +329,6 @@ fn within(what: &'static str, now: u64, more: u64, limit: u64) -> Result<()> {
     }
 }
 
-/// The changes of a batch must be less than 2^32: their indexes take four bytes.
+/// A batch must have fewer than 2^32 changes, because their indexes take four bytes.
 const _: () =
     assert!(crate::topics::batch::CHANGES_MAX <= u32::MAX as usize && size_of::<Change>() <= 32);

@@ -1,11 +1,11 @@
 //! The changes of one call, sorted by the keys of their topics.
 //!
-//! A comparison of two keys mostly compares eight bytes, those behind the bytes that all keys have in common.
+//! Most comparisons of two keys compare only eight bytes: those after the prefix that all keys have in common.
 
 use crate::topics::key::put_key;
 use std::ops::Range;
 
-/// Message number of a removal.
+/// Value of the message index that marks a removal.
 const REMOVAL: u32 = u32::MAX;
 
 /// Maximum number of changes of one batch.
@@ -14,7 +14,7 @@ pub(super) const CHANGES_MAX: usize = REMOVAL as usize;
 /// A change of one topic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
-    /// The eight bytes of the key behind the common prefix.
+    /// The eight bytes of the key after the common prefix.
     part: u64,
     at: usize,
     len: u32,
@@ -75,7 +75,7 @@ impl Batch {
         self.changes[range].iter().map(|change| self.key(change))
     }
 
-    /// Sorts the changes by key. Of several changes of one topic only the last one stays.
+    /// Sorts the changes by key. If a topic has several changes, only the last one is kept.
     pub(super) fn sort(&mut self) {
         let Self { keys, changes } = self;
         let key = |change: &Change| &keys[change.at..change.at + change.len as usize];
@@ -102,7 +102,7 @@ impl Batch {
             parts.then_with(|| key(a)[common..].cmp(&key(b)[common..]))
         };
         if !changes.is_sorted_by(|a, b| compare(a, b).is_lt()) {
-            // The sort is stable: of several changes of one topic the last one counts.
+            // The sort is stable: if a topic has several changes, the last one counts.
             changes.sort_by(compare);
             let mut kept = 0;
             for at in 0..changes.len() {

@@ -1,4 +1,4 @@
-//! Checks the rules of the format of a table of topics.
+//! Checks the rules of the format for a table of topics.
 
 use crate::topics::expiry;
 use crate::topics::feed;
@@ -102,7 +102,7 @@ impl<R: PageRead> TopicsReader<R> {
         Ok(found)
     }
 
-    /// Each member of a set must be a topic with the term. Returns the number of members.
+    /// Checks that each member of a set is a topic with the set's term. Returns the number of members.
     fn check_terms(&self, problem: &mut OnProblem<'_>) -> Result<u64> {
         let ids = self.part(Part::Ids)?;
         let mut members = 0;
@@ -127,7 +127,7 @@ impl<R: PageRead> TopicsReader<R> {
         Ok(members)
     }
 
-    /// Each id must be the id of a message.
+    /// Checks that each id belongs to a message.
     fn check_ids(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let messages = self.part(Part::Messages)?;
         let mut rows = self.part(Part::Ids)?.cursor(&self.r)?;
@@ -148,7 +148,7 @@ impl<R: PageRead> TopicsReader<R> {
         Ok(())
     }
 
-    /// The rows must have their form; that there is one for each message is known by their number.
+    /// Checks the form of the rows. Their number shows whether each message has one.
     fn check_expiry(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let mut rows = self.part(Part::Expiry)?.cursor(&self.r)?;
         let mut there = rows.first()?;

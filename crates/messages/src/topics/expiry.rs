@@ -5,7 +5,7 @@
 //! value    empty
 //! ```
 //!
-//! Each message that expires has one row, whose time (`Head::filed`) is not after its expiry.
+//! Each message that expires has one row. The time in the row (`Head::filed`) is not later than the expiry.
 
 use tidalite_base::Corrupt;
 use tidalite_pager::Result;

@@ -15,7 +15,7 @@ const REMOVED: u8 = 1;
 /// A change in the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicChange {
-    /// Number of the change.
+    /// Sequence number of the change.
     pub sequence: u64,
     /// The topic.
     pub topic: String,

@@ -1,7 +1,8 @@
 //! Topic filters of MQTT 5 (4.7 and 4.8.2).
 //!
-//! - `+` matches one level, also an empty one; `#`, only at the end, matches the level before it and everything below.
-//! - A filter that begins with a wildcard matches no topic that begins with `$`, unless it is asked to
+//! - `+` matches one level, including an empty one; `#`, only at the end, matches the level before it and all levels
+//!   below.
+//! - A filter that begins with a wildcard matches no topic that begins with `$`, unless this is requested
 //!   ([`Filter::with_dollar_topics`]).
 //! - A leading `/` makes an empty first level.
 //! - `$share/group/filter` is a shared subscription: it matches the topics of `filter`, but gets no retained messages.
@@ -85,8 +86,8 @@ impl Filter {
         })
     }
 
-    /// The same filter, whose wildcards at the beginning also match topics that begin with `$`. In MQTT they do not, so that
-    /// no filter finds all topics.
+    /// Returns the same filter, but with wildcards at its beginning that also match topics that begin with `$`. In MQTT
+    /// they do not, so no MQTT filter finds all topics.
     ///
     /// ```
     /// use tidalite_messages::Filter;
@@ -103,7 +104,7 @@ impl Filter {
         }
     }
 
-    /// Whether the filter was made by [`with_dollar_topics`](Self::with_dollar_topics).
+    /// Whether the filter was created by [`with_dollar_topics`](Self::with_dollar_topics).
     pub(super) fn has_dollar_topics(&self) -> bool {
         self.has_dollar_topics
     }
@@ -132,13 +133,13 @@ impl Filter {
         !self.has_rest && !self.levels.contains(&Level::Any)
     }
 
-    /// Whether the filter matches a topic. For a shared subscription, whether the filter behind the group does.
+    /// Whether the filter matches a topic. For a shared subscription, the part after the group is compared.
     #[must_use]
     pub fn matches(&self, topic: &str) -> bool {
         !topic.is_empty() && self.matches_split(topic.as_bytes(), b'/')
     }
 
-    /// As `matches`, for the key of a topic.
+    /// Like `matches`, for the key of a topic.
     pub(super) fn matches_key(&self, key: &[u8]) -> bool {
         self.matches_split(key, SEPARATOR)
     }
@@ -163,8 +164,8 @@ impl Filter {
         !self.has_dollar_topics && self.levels.first().is_none_or(|level| *level == Level::Any)
     }
 
-    /// The end of the range of the matches of `#`, or of a topic followed by `/#`. The inner `None` means the end of
-    /// the table.
+    /// The end of the range of keys that match `#`, or a topic followed by `/#`. The inner `None` means the end of the
+    /// table.
     pub(super) fn range_end(&self) -> Option<Option<Vec<u8>>> {
         if !self.has_rest || self.levels.contains(&Level::Any) {
             return None;
@@ -175,8 +176,8 @@ impl Filter {
         Some((!self.levels.is_empty()).then_some(end))
     }
 
-    /// Appends the names from a level on, up to the first wildcard: the least continuation of a match. Every level but
-    /// the first is preceded by a separator.
+    /// Appends the names of the levels beginning with `from`, up to the first wildcard: this is the least continuation
+    /// of a matching key. Every level except the first is preceded by a separator.
     pub(super) fn put_names(&self, from: usize, key: &mut Vec<u8>) {
         for (index, level) in self.levels.iter().enumerate().skip(from) {
             if index > 0 {

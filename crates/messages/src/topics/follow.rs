@@ -1,4 +1,4 @@
-//! Changes of the other parts that follow from changes of messages, collected while the messages are written.
+//! Changes of the other parts that result from changes of messages. They are collected while the messages are written.
 
 use crate::topics::expiry::{self, ROW_BYTES};
 use crate::topics::old::Old;
@@ -10,9 +10,9 @@ pub(super) struct Follow {
     /// Ids of new topics, ascending, with the index of their change.
     pub(super) created: Vec<(u64, u32)>,
     pub(super) removed: Vec<(u64, u32)>,
-    /// Rows of the expiry index, and whether they are added.
+    /// Rows of the expiry index, each with a flag: true if it is added, false if it is removed.
     pub(super) expiry: Vec<([u8; ROW_BYTES], bool)>,
-    /// Indexes of the changes that changed something, for the feed.
+    /// Indexes of the changes that had an effect, for the feed.
     pub(super) changed: Vec<(u32, bool)>,
 }
 

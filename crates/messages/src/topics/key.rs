@@ -5,9 +5,9 @@
 //! key      device 00 17 00 param        each '/' is replaced by a zero byte, which no topic contains
 //! ```
 //!
-//! So the children of a topic directly follow it in the order of keys, whatever bytes the names have, and the matches of
-//! `device/17/#` are one range. The end of that range is the key of `device/17` with a byte 1 behind it, the least byte
-//! that a name can have there.
+//! So in the order of keys the descendants of a topic directly follow it, whatever bytes the names have, and the
+//! matches of `device/17/#` form one range. The end of that range is the key of `device/17` followed by a byte 1, the
+//! least byte with which a name can begin.
 
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, Result};
@@ -15,13 +15,14 @@ use tidalite_pager::{Error, Result};
 /// Maximum length in bytes of a topic or a filter (MQTT 5, 4.7.3).
 pub const TOPIC_BYTES_MAX: usize = 65_535;
 
-/// Maximum number of levels of a topic: a level number takes one byte in the keys of sets.
+/// Maximum number of levels of a topic: the number of a level takes one byte in the keys of sets.
 pub const TOPIC_LEVELS_MAX: usize = 255;
 
 /// Separates levels in a key.
 pub(super) const SEPARATOR: u8 = 0;
 
-/// The least byte above `SEPARATOR`: a key with this byte behind it is the end of the range of the topic's descendants.
+/// The least byte above `SEPARATOR`. The key of a topic followed by this byte is the end of the range of its
+/// descendants.
 pub(super) const BEHIND: u8 = 1;
 
 /// Checks that bytes are a topic: UTF-8, 1 to 65,535 bytes, no NUL, no wildcard.
@@ -35,7 +36,7 @@ pub fn topic_of_bytes(bytes: &[u8]) -> Result<&str> {
     }
 }
 
-/// As `topic_of_bytes`, for a text.
+/// Like `topic_of_bytes`, for a text.
 pub(super) fn check_topic(topic: &str) -> Result<()> {
     let bytes = topic.as_bytes();
     check_len(bytes)?;
@@ -60,7 +61,7 @@ pub(super) fn check_len(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Creates the error for a text that MQTT does not allow there.
+/// Creates the error for a text that MQTT does not allow in this place.
 #[cold]
 pub(super) fn refused(bytes: &[u8], expected: &str) -> Error {
     /// Number of bytes that an error shows.
@@ -94,12 +95,12 @@ pub(super) fn levels(key: &[u8]) -> usize {
     key.iter().filter(|byte| **byte == SEPARATOR).count() + 1
 }
 
-/// A buffer for the topics of keys, so that reading many of them allocates nothing.
+/// A reusable buffer for the topics of keys, so that reading many of them allocates nothing.
 #[derive(Debug, Default)]
 pub(super) struct TopicText(Vec<u8>);
 
 impl TopicText {
-    /// The topic of a key from the file.
+    /// Decodes the topic of a key that was read from the file.
     pub(super) fn of_key(&mut self, key: &[u8]) -> Result<&str> {
         self.0.clear();
         self.0.extend_from_slice(key);

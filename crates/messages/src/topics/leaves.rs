@@ -1,12 +1,12 @@
-//! Tells whether the rows of a leaf that nothing leads to are messages of topics.
+//! Determines whether the rows of an unreferenced leaf are messages of topics.
 
 use crate::topics::key::TopicText;
 use crate::topics::parts::Part;
 use crate::topics::record;
 
-/// The key, in the root table, of the nested table to which the rows of a leaf belong, if these are messages, from which
-/// everything else is built; `None` for all others. A value
-/// is `None` if it is lost, or large; only messages have large values.
+/// The key, in the root table, of the nested table to which the rows of a leaf belong, if the rows are messages, from
+/// which everything else is rebuilt; `None` for all other rows. A value is `None` if it is lost, or large; only
+/// messages have large values.
 #[must_use]
 pub fn part_of_topic_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]> {
     let (mut key_text, mut value_text) = (TopicText::default(), TopicText::default());
@@ -17,7 +17,7 @@ pub fn part_of_topic_rows(rows: &[(Vec<u8>, Option<Vec<u8>>)]) -> Option<[u8; 1]
             None => topic.is_ok(),
         }
     };
-    // The rows of the part of ids have keys of eight bytes, and topics as values.
+    // Rows of the part `Ids` have keys of eight bytes, and topics as values.
     let mut is_id = |(key, value): &(Vec<u8>, Option<Vec<u8>>)| {
         let topic = value.as_ref().map(|value| value_text.of_key(value).is_ok());
         key.len() == 8 && topic == Some(true)

@@ -1,4 +1,4 @@
-//! Listing and counting the messages of a filter.
+//! Listing and counting the messages that match a filter.
 
 use crate::topics::filter::Filter;
 use crate::topics::found::SearchOptions;
@@ -23,11 +23,11 @@ pub struct TopicList {
 pub struct TopicCount {
     /// Number of messages.
     pub messages: u64,
-    /// Position at which the count goes on; `None` at the end.
+    /// Position at which the count continues; `None` at the end.
     pub next: Option<Vec<u8>>,
 }
 
-/// A search for one filter, from the beginning or from a token. A shared subscription finds nothing.
+/// A search for one filter, from its beginning or from a token. A shared subscription finds nothing.
 pub(super) fn search(filter: &Filter, token: Option<&[u8]>, rows_max: u64) -> Result<TopicSearch> {
     let options = SearchOptions {
         rows_max,
@@ -42,13 +42,13 @@ pub(super) fn search(filter: &Filter, token: Option<&[u8]>, rows_max: u64) -> Re
 
 impl<R: PageRead> TopicsReader<R> {
     /// Lists at most `limit` messages whose topics match a filter and that have not expired at the time `now`, from the
-    /// position `token` of an earlier page. A page may have fewer messages although there are more.
+    /// position `token` of an earlier page. A page may have fewer messages even if more exist.
     ///
     /// # Errors
     /// `Unsupported` for a token of another filter; a damaged or unreadable page.
     ///
     /// # Cost
-    /// As for a page of a [`TopicSearch`].
+    /// As much as a page of a [`TopicSearch`].
     pub fn list(
         &self,
         filter: &Filter,
@@ -73,7 +73,7 @@ impl<R: PageRead> TopicsReader<R> {
     /// As for `list`.
     ///
     /// # Cost
-    /// Two descents if no message of the table expires and the filter is a topic with `/#`, or `#`.
+    /// Two descents if no message of the table can expire and the filter is `#` or a topic followed by `/#`.
     pub fn count(
         &self,
         filter: &Filter,
@@ -97,7 +97,7 @@ impl<R: PageRead> TopicsReader<R> {
         })
     }
 
-    /// Number of messages of a filter whose matches are one range; `None` for any other filter.
+    /// Number of messages that match a filter whose matches form one range; `None` for any other filter.
     fn count_range(&self, filter: &Filter) -> Result<Option<u64>> {
         let messages = self.part(Part::Messages)?;
         let rank = |key: &[u8]| messages.rank(&self.r, key);
@@ -115,7 +115,7 @@ impl<R: PageRead> TopicsReader<R> {
         let mut below = topic.clone();
         below.push(0);
         debug_assert!(end.last() == Some(&BEHIND), "the end of a range");
-        // The topic itself does not border on the topics below it only if it has no message.
+        // The topic itself and its descendants are counted separately.
         let own = u64::from(!topic.is_empty() && messages.contains(&self.r, &topic)?);
         let descendants = rank(&end)?.saturating_sub(rank(&below)?);
         Ok(Some(own.saturating_add(descendants)))

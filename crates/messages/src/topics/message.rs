@@ -1,9 +1,10 @@
-//! Messages as a caller publishes and receives them.
+//! Messages, as published and received by callers.
 
 use crate::topics::key::{check_topic, refused};
 use tidalite_pager::{Error, Result};
 
-/// Maximum length in bytes of a payload, the maximum length of an MQTT packet. `TopicOptions` can set a lower limit.
+/// Maximum length in bytes of a payload, which is the maximum length of an MQTT packet. `TopicOptions` can set a lower
+/// limit.
 pub const TOPIC_PAYLOAD_BYTES_MAX: usize = 268_435_455;
 
 /// Maximum length in bytes of one property, and of the publisher's id.
@@ -25,7 +26,7 @@ pub enum Qos {
 }
 
 impl Qos {
-    /// The quality of service with this number; `None` for any other number than 0, 1 and 2.
+    /// The quality of service with this number; `None` for numbers other than 0, 1 and 2.
     #[must_use]
     pub fn of_number(number: u8) -> Option<Self> {
         match number {
@@ -44,14 +45,14 @@ pub struct Properties<'m> {
     pub content_type: Option<&'m str>,
     /// Topic for a response.
     pub response_topic: Option<&'m str>,
-    /// Data by which the sender of a request identifies the response.
+    /// Data with which the sender of a request identifies the response.
     pub correlation_data: Option<&'m [u8]>,
     /// Names and values, in the order in which they were sent; names may repeat.
     pub user: Vec<(&'m str, &'m str)>,
 }
 
 impl Properties<'_> {
-    /// Whether there are properties.
+    /// Whether any property is set.
     pub(super) fn are_some(&self) -> bool {
         self.content_type.is_some()
             || self.response_topic.is_some()
@@ -71,7 +72,7 @@ pub struct Message<'m> {
     pub qos: Qos,
     /// Id of the client that published it; empty if unknown.
     pub publisher: &'m str,
-    /// Time from which on the message is not delivered any more, in nanoseconds since 1970; `None` for never.
+    /// Time from which the message is no longer delivered, in nanoseconds since 1970; `None` for never.
     pub expires: Option<i64>,
     /// Payload format indicator: whether the payload is UTF-8 text.
     pub is_text: bool,
@@ -106,7 +107,7 @@ impl<'m> Message<'m> {
                 .sum::<usize>()
     }
 
-    /// Checks everything but the options of a table.
+    /// Checks the message against all limits except the options of a table.
     pub(super) fn check(&self) -> Result<()> {
         check_topic(self.topic)?;
         limited(
@@ -134,7 +135,7 @@ impl<'m> Message<'m> {
             text("bytes of a user property's name", name)?;
             text("bytes of a user property's value", value)?;
         }
-        // Each user property counts with the bytes of its lengths, so that their number is bounded, too.
+        // The lengths of each user property are counted too, so that the number of user properties is bounded.
         let bytes = self.properties_bytes() + 2 * user.len();
         limited(
             "bytes of a message's properties",
@@ -144,7 +145,7 @@ impl<'m> Message<'m> {
     }
 }
 
-/// Checks a text of MQTT.
+/// Checks that a text is valid in MQTT.
 fn text(what: &'static str, text: &str) -> Result<()> {
     limited(what, text.len(), PROPERTY_BYTES_MAX)?;
     match text.contains('\0') {
@@ -169,16 +170,16 @@ pub(super) fn limited(what: &'static str, found: usize, limit: usize) -> Result<
 pub struct Retained<'m> {
     /// The message.
     pub message: Message<'m>,
-    /// Id of the topic: stays the same while the topic has a message.
+    /// Id of the topic. It does not change while the topic has a message.
     pub id: u64,
-    /// Number of the change that set this message: greater than the number of every earlier change.
+    /// Number of the change that set this message: greater than the numbers of all earlier changes.
     pub sequence: u64,
     /// Time of publication in nanoseconds since 1970.
     pub time: i64,
 }
 
 impl Retained<'_> {
-    /// Whether the message is not delivered any more at the time `now`.
+    /// Whether the message is no longer delivered at the time `now`.
     #[must_use]
     pub fn is_expired(&self, now: i64) -> bool {
         self.message.expires.is_some_and(|expires| expires <= now)

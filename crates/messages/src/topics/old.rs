@@ -1,4 +1,4 @@
-//! Reading the messages that topics have before a batch changes them: their first fields only.
+//! Reads the messages that topics have before a batch changes them; decodes only their first fields.
 
 use crate::topics::batch::Batch;
 use crate::topics::record::{self, Head, head_in};
@@ -6,7 +6,8 @@ use std::cmp::Ordering;
 use tidalite_kv::TableWriter;
 use tidalite_pager::{PageWrite, Result};
 
-/// Number of rows that are tried before a descent to the next key, if the last key was near the one before, and if not.
+/// Maximum number of rows that are stepped over before the next key is found with a descent: if the last key was near
+/// the one before, and if it was not.
 const STEPS_FAR: u32 = 8;
 const STEPS_NEAR: u32 = 2;
 
@@ -17,7 +18,7 @@ pub(super) struct Old {
     pub(super) record_len: u64,
 }
 
-/// Reads the old messages of some changes, in their order.
+/// Reads the old messages of some changes, in the order of the changes.
 pub(super) fn read_old<W: PageWrite>(
     w: &W,
     table: &TableWriter,
@@ -27,7 +28,7 @@ pub(super) fn read_old<W: PageWrite>(
 ) -> Result<()> {
     old.clear();
     let Some(tree) = table.tree() else {
-        // An inline table has a few rows.
+        // An inline table has only a few rows.
         for key in batch.keys_of(range) {
             old.push(match table.get(w, key)? {
                 Some(record) => Some(Old {
@@ -39,8 +40,8 @@ pub(super) fn read_old<W: PageWrite>(
         }
         return Ok(());
     };
-    // Topics of one publisher are neighbours, so the next key is often a few rows further. A descent costs as much as
-    // some twenty steps.
+    // Topics of one publisher are neighbours, so the next key is often only a few rows away. A descent costs about as
+    // much as twenty steps.
     let mut rows = tree.cursor(w);
     let (mut steps_max, mut is_past_end) = (0, false);
     for key in batch.keys_of(range) {
@@ -84,7 +85,7 @@ pub(super) fn read_old<W: PageWrite>(
     Ok(())
 }
 
-/// Time of the row in the expiry index for a message that replaces `old`: the old row stays if it is not too late.
+/// Time of the row in the expiry index for a message that replaces `old`. The old row is kept if it is not too late.
 pub(super) fn filed(expires: Option<i64>, old: Option<&Old>) -> Option<i64> {
     let expires = expires?;
     match old.and_then(|old| old.head.filed) {

@@ -36,7 +36,7 @@ pub struct TopicOptions {
 }
 
 impl Default for TopicOptions {
-    /// Topics of up to 128 levels; otherwise only the limits of MQTT; no feed.
+    /// Topics may have up to 128 levels. All other limits are those of MQTT, and the feed is off.
     fn default() -> Self {
         Self {
             levels_max: 128,

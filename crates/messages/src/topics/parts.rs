@@ -71,7 +71,7 @@ pub(super) fn id_of(row: &[u8]) -> Result<u64> {
     }
 }
 
-/// The rows of the messages of topics, under the keys of the topics.
+/// The rows of the messages of topics, with the keys of the topics.
 ///
 /// # Errors
 /// A damaged or unreadable page.

@@ -1,12 +1,13 @@
-//! Chooses how the matches of a filter are found.
+//! Chooses the method with which the matches of a filter are found.
 //!
 //! ```text
 //! walk    goes through the keys in order and skips keys that cannot match (`steps.rs`)
 //! terms   intersects the sets of the filter's names (`terms.rs`), then compares each topic that is left
 //! ```
 //!
-//! Each search begins with a walk of a few rows, and most end there. A longer walk is bad if wildcards that match many names come before names: `+/+/x` visits each pair of names. The cost of a
-//! walk is estimated from a few steps at some places of its range, the cost of the sets from the size of the smallest.
+//! Each search begins with a walk of a few rows, and most searches end there. A longer walk is slow if wildcards that
+//! match many names come before names: `+/+/x` visits each pair of names. The cost of a walk is estimated from a few
+//! steps at some positions of its range; the cost of the sets is estimated from the size of the smallest set.
 
 use crate::topics::filter::{Filter, Level};
 use crate::topics::key::BEHIND;
@@ -22,22 +23,22 @@ use tidalite_pager::{PageRead, Result};
 /// Number of rows that a search walks through before a plan is made.
 pub(super) const TRIAL_ROWS: u64 = if cfg!(test) { 4 } else { 16 };
 
-/// Ranges of up to this many rows are walked without an estimate, which would cost more than the walk.
+/// Ranges of up to this many rows are walked without an estimate, because the estimate would cost more than the walk.
 const SMALL_ROWS: u64 = if cfg!(test) { 8 } else { 256 };
 
-/// Number of places at which a walk is tried, and number of steps at each.
+/// Number of positions at which a walk is sampled, and number of steps at each.
 const SAMPLES: u64 = 4;
 const SAMPLE_STEPS: u32 = 8;
 
-/// Costs in units of a step of a cursor, measured in memory with a million topics: a seek, and a topic from the sets
-/// (a lookup of its key and one of its message).
+/// Costs of a seek and of a topic from the sets (a lookup of its key and one of its message). The unit is one step of a
+/// cursor. Measured in memory with a million topics.
 const SEEK_COST: u64 = 30;
 const CANDIDATE_COST: u64 = 60;
 
 /// Number of rows that a cursor steps over before it seeks.
 const STEPS_BEFORE_SEEK: u32 = 8;
 
-/// A set is intersected if it has at most this many times as many members as the smallest one.
+/// A set is intersected only if it has at most this many times as many members as the smallest one.
 const LARGER_SETS: u64 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +66,8 @@ pub(super) fn advance<R: PageRead>(
     seek(cursor, target)
 }
 
-/// Moves a cursor to the first row that is not below `target`. Keys that are out of order are an error: a walk would come to
-/// the same row again and again.
+/// Moves a cursor to the first row that is not below `target`. Keys that are out of order cause an error; otherwise a
+/// walk could return to the same row again and again.
 pub(super) fn seek<R: PageRead>(cursor: &mut Cursor<'_, R>, target: &[u8]) -> Result<bool> {
     let there = cursor.seek_ge(target)?;
     if there && cursor.key() < target {
@@ -94,7 +95,7 @@ pub(super) fn choose<R: PageRead>(reader: &TopicsReader<R>, filter: &Filter) -> 
     if prefix_levels > 0 {
         let mut key = Vec::new();
         filter.put_names(0, &mut key);
-        // The names end with a separator and nothing behind it: the least key below the prefix.
+        // The key ends with a separator and no name: it is the least key below the prefix.
         from = messages.rank(&reader.r, &key)?;
         key.pop();
         key.push(BEHIND);
@@ -120,7 +121,7 @@ pub(super) fn choose<R: PageRead>(reader: &TopicsReader<R>, filter: &Filter) -> 
     }
 }
 
-/// The cost of walking through `rows` rows from the rank `from` on, estimated at a few places.
+/// The estimated cost of walking through `rows` rows from the rank `from` on, from samples at a few positions.
 fn walk_cost<R: PageRead>(
     reader: &TopicsReader<R>,
     filter: &Filter,
@@ -155,7 +156,7 @@ fn walk_cost<R: PageRead>(
 }
 
 /// The ids of the topics that may match: the intersection of the sets of the filter's names. Sets that are much larger
-/// than the smallest one are left out.
+/// than the smallest one are ignored.
 pub(super) fn candidates<R: PageRead>(
     reader: &TopicsReader<R>,
     filter: &Filter,

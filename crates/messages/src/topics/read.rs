@@ -23,11 +23,11 @@ pub struct TopicsReader<R> {
 /// Totals of a table of topics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopicsStat {
-    /// Number of messages, expired ones included until they are purged.
+    /// Number of messages, including expired ones until they are purged.
     pub messages: u64,
     /// Number of bytes of all messages: topics, publishers, properties and payloads.
     pub bytes: u64,
-    /// Number of messages that expire at some time.
+    /// Number of messages that have an expiry.
     pub expiring: u64,
     /// Number of changes in the feed.
     pub feed_changes: u64,
@@ -35,7 +35,8 @@ pub struct TopicsStat {
     pub sequence: u64,
 }
 
-/// A retained message that was found: its topic, and its record, borrowed from the leaf if it is there.
+/// A retained message that was found: its topic and its record. The record is borrowed from the leaf if it is stored
+/// there.
 #[derive(Clone, Debug)]
 pub struct FoundMessage<'r> {
     topic: String,
@@ -59,7 +60,7 @@ impl<'r> FoundMessage<'r> {
         })
     }
 
-    /// As `of`, but borrows nothing.
+    /// Like `of`, but borrows nothing.
     pub(super) fn owned(key: &[u8], value: &Value<'_>) -> Result<Self> {
         Ok(Self {
             topic: TopicText::default().of_key(key)?.to_owned(),
@@ -95,17 +96,17 @@ fn missing(sequence: u64, newest: u64) -> Error {
 /// Changes from the feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopicChanges {
-    /// The changes after the requested number, ascending; `next` is the number after which to go on.
+    /// The changes after the requested number, ascending; `next` is the number after which to continue.
     Some {
         /// The changes.
         changes: Vec<TopicChange>,
-        /// Sequence number after which to go on.
+        /// Sequence number after which to continue.
         next: u64,
         /// Whether the feed has further changes.
         has_more: bool,
     },
-    /// The feed has lost changes after the requested number, or the newest change has a lesser number: the reader must read
-    /// a snapshot.
+    /// The feed no longer has all changes after the requested number, or the requested number is greater than that of
+    /// the newest change: the subscriber must read a snapshot.
     Truncated {
         /// The feed has every change from this number on.
         from: u64,
@@ -141,8 +142,8 @@ impl<R: PageRead> TopicsReader<R> {
         &self.options
     }
 
-    /// Sequence number of the newest change; 0 before the first. With the changes of the feed after this number, a
-    /// subscriber that has read this snapshot misses nothing.
+    /// Sequence number of the newest change; 0 before the first. A subscriber that has read this snapshot and then
+    /// reads the changes of the feed after this number misses none.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.state.sequence
@@ -169,7 +170,7 @@ impl<R: PageRead> TopicsReader<R> {
         part(&self.root, &self.r, which)
     }
 
-    /// The message of a topic; `None` if there is none, or if it has expired at the time `now`.
+    /// The message of a topic; `None` if it does not exist or has expired at the time `now`.
     ///
     /// # Errors
     /// `Unsupported` for a text that is not a topic; a damaged or unreadable page.
@@ -187,7 +188,7 @@ impl<R: PageRead> TopicsReader<R> {
         Ok((!is_expired).then_some(found))
     }
 
-    /// At most `limit` changes after the sequence number `after`, from the feed.
+    /// Reads at most `limit` changes after the sequence number `after` from the feed.
     ///
     /// # Errors
     /// `Corrupt` if a change is missing; a damaged or unreadable page.

@@ -18,12 +18,12 @@
 //! .  varint  number of user properties; for each: bytes of the name, bytes of the value
 //! ```
 //!
-//! `bytes`: their number as varint, and the bytes. The fields that an overwrite needs of the old record come first. The
-//! sequence number has a fixed length, so that the record of a new message has the length of the old one if the payload
-//! has: it then replaces the old one in place.
+//! `bytes`: their number as varint, followed by the bytes. The fields of the old record that an overwrite needs come
+//! first. The sequence number has a fixed length. So if the payload keeps its length, the new record has the length of
+//! the old one and can replace it in place.
 //!
-//! A message that replaces one with an earlier expiry keeps the row of the old one in the expiry index (`filed`), so the
-//! index does not change when a topic is published again and again.
+//! A message that replaces one with an earlier expiry keeps the old row in the expiry index (`filed`), so the index
+//! does not change when a topic is published repeatedly.
 
 use crate::topics::message::{Message, PROPERTIES_BYTES_MAX, Properties, Qos, Retained};
 use crate::topics::varint::{self, get_bytes, put_bytes};
@@ -44,13 +44,13 @@ const RESPONSE_TOPIC: u8 = 2;
 const CORRELATION_DATA: u8 = 4;
 const USER: u8 = 8;
 
-/// Sequence numbers are less than this: enough for two thousand years of a million changes a second.
+/// Sequence numbers are below this value, which is enough for two thousand years with a million changes a second.
 pub(super) const SEQUENCES_MAX: u64 = 1 << 56;
 
 const TIME_AT: usize = 8;
 const ID_AT: usize = TIME_AT + 8;
 
-/// Maximum number of user properties: each counts with two bytes at least (`Message::check`).
+/// Maximum number of user properties: each counts as at least two bytes (`Message::check`).
 const USER_PROPERTIES_MAX: u64 = PROPERTIES_BYTES_MAX as u64 / 2;
 
 /// Maximum length in bytes of the fields before the publisher.
@@ -64,13 +64,13 @@ pub(super) struct Head {
     pub(super) sequence: u64,
     pub(super) time: i64,
     pub(super) expires: Option<i64>,
-    /// Time of the message's row in the expiry index: not after `expires`.
+    /// Time of the message's row in the expiry index, not later than `expires`.
     pub(super) filed: Option<i64>,
-    /// Offset of the first byte behind these fields.
+    /// Offset of the first byte after these fields.
     pub(super) len: usize,
 }
 
-/// The numbers of a message that its table gives it.
+/// The numbers that a table assigns to a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     pub(super) id: u64,
@@ -79,7 +79,7 @@ pub(super) struct Numbers {
     pub(super) filed: Option<i64>,
 }
 
-/// Number of bytes of a message that count: topic, publisher, properties and payload as they are encoded.
+/// Size of a message as counted in limits and totals: topic, publisher, properties and payload in their encoded form.
 pub(super) fn counted_bytes(key: &[u8], record_len: u64, head: &Head) -> u64 {
     key.len() as u64 + record_len.saturating_sub(head.len as u64)
 }
@@ -89,7 +89,7 @@ fn damaged(found: impl std::fmt::Display) -> Error {
     Corrupt::new("message of a topic", 0, found, "a record").into()
 }
 
-/// Appends everything behind the head: publisher, properties and payload.
+/// Appends everything after the head: publisher, properties and payload.
 fn put_body(message: &Message<'_>, flags: u8, record: &mut Vec<u8>) {
     if flags & PUBLISHER != 0 {
         put_bytes(message.publisher.as_bytes(), record);
@@ -161,7 +161,7 @@ fn put_head(flags: u8, numbers: &Numbers, expires: Option<i64>, record: &mut Vec
     }
 }
 
-/// The same record with another id, and another time in the expiry index.
+/// The same record with another id, and with another time of its row in the expiry index.
 pub(super) fn renumbered(record: &[u8], id: u64, filed: Option<i64>) -> Result<Vec<u8>> {
     let head = decode_head(record)?;
     let mut changed = Vec::with_capacity(record.len() + HEAD_BYTES_MAX);
@@ -176,7 +176,7 @@ pub(super) fn renumbered(record: &[u8], id: u64, filed: Option<i64>) -> Result<V
     Ok(changed)
 }
 
-/// Decodes the first fields; `record` may end behind them.
+/// Decodes the first fields; `record` may end after them.
 pub(super) fn decode_head(record: &[u8]) -> Result<Head> {
     head_of(record).ok_or_else(|| damaged(format!("a head of {} bytes", record.len())))
 }
@@ -213,7 +213,7 @@ fn head_of(record: &[u8]) -> Option<Head> {
     })
 }
 
-/// Decodes the first fields of a record that may lie outside its leaf.
+/// Decodes the first fields of a record that may be stored outside its leaf.
 pub(super) fn head_in(value: &Value<'_>) -> Result<Head> {
     if let Some(record) = value.as_slice() {
         return decode_head(record);
@@ -262,7 +262,7 @@ fn body_of<'m>(topic: &'m str, record: &'m [u8], head: &Head) -> Option<Message<
             properties.correlation_data = Some(get_bytes(record, &mut at)?);
         }
         if which & USER != 0 {
-            // No memory is reserved: the number may be damaged.
+            // No memory is reserved in advance, because the number may be damaged.
             let count = varint::get(record, &mut at);
             let count = count.filter(|count| (1..=USER_PROPERTIES_MAX).contains(count))?;
             for _ in 0..count {

@@ -1,4 +1,4 @@
-//! Recovery of a table of topics of which parts may be lost: everything but the options is built from the messages.
+//! Recovery of a table of topics that may have lost parts: everything except the options is rebuilt from the messages.
 
 use crate::topics::expiry;
 use crate::topics::key::{TOPIC_LEVELS_MAX, TopicText, levels};
@@ -12,23 +12,23 @@ use tidalite_index::{NUMBERS_MAX, RoaringTreemap};
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// Number of messages that are read before the rows that follow from them are written.
+/// Number of messages that are read before the rows derived from them are written.
 const READ_AT_ONCE: usize = if cfg!(test) { 7 } else { 1 << 14 };
 
-/// Greater numbers are treated as damage, because a table with such numbers could soon run out of them.
+/// Greater numbers are treated as damage, because a table with such numbers could soon run out of numbers.
 const SANE_ID_MAX: u64 = NUMBERS_MAX / 2;
 const SANE_SEQUENCE_MAX: u64 = SEQUENCES_MAX / 2;
 
-/// Distance between the greatest sequence number that was found and the first new one if the state is lost. Changes whose
-/// messages were replaced or removed since have left no trace, and readers of the feed may know their numbers.
+/// If the state is lost, the distance between the greatest sequence number found and the first new one. Changes whose
+/// messages were replaced or removed later have left no trace, but readers of the feed may know their numbers.
 const LOST_SEQUENCES: u64 = 1 << 32;
 
 /// Result of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveredTopics {
-    /// Messages that are there.
+    /// Number of messages after the recovery.
     pub messages: u64,
-    /// Messages that could not be decoded and were removed.
+    /// Number of messages that could not be decoded and were removed.
     pub removed: u64,
     /// Whether the options were lost.
     pub has_lost_options: bool,
@@ -37,15 +37,15 @@ pub struct RecoveredTopics {
 /// A message that was read.
 struct Row {
     key: Vec<u8>,
-    /// Id, sequence number and time in the expiry index; `None` for a record that cannot be decoded.
+    /// Id, sequence number, and time of the row in the expiry index; `None` for a record that cannot be decoded.
     numbers: Option<(u64, u64, Option<i64>)>,
     bytes: u64,
 }
 
 impl<'a, W: PageWrite> TopicsWriter<'a, W> {
-    /// Opens a table of topics of which parts may be lost, and builds everything that can be built from the messages.
-    /// Messages that cannot be decoded are removed. The feed begins anew behind a number that no reader has seen, so that
-    /// all its readers learn that they must read a snapshot.
+    /// Opens a table of topics that may have lost parts, and rebuilds everything that can be rebuilt from the messages.
+    /// Messages that cannot be decoded are removed. The feed restarts at a number that no reader has seen, so that all
+    /// its readers learn that they must read a snapshot.
     ///
     /// If the options are lost, the table gets the default ones.
     ///
@@ -79,7 +79,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
             ..RecoveredTopics::default()
         };
         let (mut seen, mut from) = (RoaringTreemap::new(), Some(Vec::new()));
-        // Messages whose id another message has, too, or that is too great, get a new one when all ids are known.
+        // Messages with a duplicate id, or with an id that is too great, get a new id once all ids are known.
         let mut doubles = Vec::new();
         while let Some(key) = from {
             let (rows, next) = read_rows(root, w, &key)?;
@@ -122,7 +122,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     }
 }
 
-/// Reads the next messages from a key on, and the key at which to go on.
+/// Reads some messages, beginning at a key; returns them and the key at which to continue.
 fn read_rows<W: PageWrite>(root: &Tree, w: &W, from: &[u8]) -> Result<(Vec<Row>, Option<Vec<u8>>)> {
     let mut text = TopicText::default();
     let mut found = Vec::new();
@@ -152,7 +152,7 @@ fn read_rows<W: PageWrite>(root: &Tree, w: &W, from: &[u8]) -> Result<(Vec<Row>,
     Ok((found, None))
 }
 
-/// Gives messages new ids.
+/// Assigns new ids to messages.
 fn renumber<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -178,7 +178,8 @@ fn renumber<W: PageWrite>(
     Ok(())
 }
 
-/// Writes the rows that follow from messages: id, time in the expiry index, and key of each.
+/// Writes the rows that are derived from messages. Each item is the id, the time of the row in the expiry index, and
+/// the key.
 fn derive<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,

@@ -1,4 +1,4 @@
-//! Removing many messages: expired ones, and all matches of a filter.
+//! Removes many messages at once: expired messages, or all matches of a filter.
 
 use crate::topics::expiry;
 use crate::topics::filter::Filter;
@@ -15,16 +15,16 @@ use tidalite_pager::{Error, PageWrite, Result};
 pub struct Purged {
     /// Number of messages that were removed.
     pub removed: u64,
-    /// Whether the limit ended the purge before its end.
+    /// Whether the purge reached its limit before all expired messages were removed.
     pub has_more: bool,
 }
 
 /// Result of a removal by filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// Number of messages that were removed, or would be.
+    /// Number of messages that were removed, or would be removed in a dry run.
     pub messages: u64,
-    /// Position at which the removal goes on; `None` at the end.
+    /// Position at which the removal continues; `None` at the end.
     pub next: Option<Vec<u8>>,
 }
 
@@ -32,7 +32,7 @@ pub struct Removed {
 struct Due {
     row: Vec<u8>,
     key: Vec<u8>,
-    /// The time of expiry, if the message has not expired: its row moves to that time.
+    /// The actual time of expiry, if the message has not expired yet: its row moves to that time.
     refiled: Option<i64>,
 }
 
@@ -49,9 +49,9 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
     /// A damaged page, a full disk.
     ///
     /// # Cost
-    /// Two descents for each row, and the removal of the message. A row can belong to a message that was published again
-    /// with a later expiry; it then moves to that time, and the message is read and written. Memory for the rows and the
-    /// keys of their topics, and for one message at a time.
+    /// Two descents for each row, and the removal of the message. A row can belong to a message that was published
+    /// again with a later expiry; the row then moves to that time, and the message is read and written. Needs memory
+    /// for the rows and the keys of their topics, and for one message at a time.
     pub fn purge_expired(&mut self, now: i64, limit: usize) -> Result<Purged> {
         let (due, has_more) = self.due(now, limit)?;
         let mut dead = Vec::new();
@@ -64,7 +64,7 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
         }
         if !live.is_empty() {
             change(self.root, self.w, Part::Messages, &mut |w, table| {
-                // Each record is read when it is changed: together they may be larger than memory.
+                // Each record is read only when it is changed, because all records together may be larger than memory.
                 for (row, key, filed) in &live {
                     let (_, id) = expiry::parse(row)?;
                     let Some(record) = table.get(w, key)? else {
@@ -88,7 +88,7 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
         Ok(Purged { removed, has_more })
     }
 
-    /// The first rows of the expiry index up to the time `now`, and whether there are more.
+    /// The first rows of the expiry index with times up to `now`, and whether there are more.
     fn due(&self, now: i64, limit: usize) -> Result<(Vec<Due>, bool)> {
         let w = self.pages();
         let (ids, messages) = (
@@ -128,14 +128,14 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
         Ok((due, false))
     }
 
-    /// Removes at most `limit` messages whose topics match a filter, expired or not, from the position `token` of an
-    /// earlier call. A dry run only counts them. Fewer may be removed although there are more.
+    /// Removes at most `limit` messages whose topics match a filter, expired or not, beginning at the position `token`
+    /// of an earlier call. A dry run only counts them. A call may remove fewer messages even if more exist.
     ///
     /// # Errors
     /// `Unsupported` for a token of another filter; a damaged page, a full disk.
     ///
     /// # Cost
-    /// As for a page of a `TopicSearch`; then the removal of the messages in one batch.
+    /// As much as a page of a `TopicSearch`, and the removal of the messages in one batch.
     pub fn remove_matches(
         &mut self,
         filter: &Filter,

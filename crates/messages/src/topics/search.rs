@@ -1,4 +1,4 @@
-//! Finds all messages whose topics match one of several filters, a page at a time.
+//! Finds all messages whose topics match at least one of several filters, a page at a time.
 //!
 //! Invariants:
 //! 1. The filters are processed one after the other. A topic that an earlier filter matches has been passed already, so no
@@ -24,7 +24,7 @@ use tidalite_pager::{PageRead, Result};
 /// Number of topics from sets that are looked up at a time.
 const LOOKUPS: usize = 128;
 
-/// A search for the messages of topics that match filters. It borrows no snapshot: each page may use another one.
+/// A search for the messages whose topics match filters. It borrows no snapshot: each page may use another one.
 #[derive(Clone, Debug)]
 pub struct TopicSearch {
     filters: Vec<Filter>,
@@ -32,7 +32,7 @@ pub struct TopicSearch {
     /// Index of the filter that is being processed.
     at: usize,
     place: Place,
-    /// The topics of the sets, while they are read.
+    /// The topics from the sets, while they are being read.
     candidates: Option<Candidates>,
     counters: SearchCounters,
 }
@@ -41,14 +41,15 @@ pub struct TopicSearch {
 #[derive(Clone, Debug)]
 struct Candidates {
     ids: RoaringTreemap,
-    /// `State::next_id` of the snapshot from which they were read: another snapshot with this number has no other topics.
+    /// `State::next_id` of the snapshot from which the topics were read. A snapshot with the same number has no topics
+    /// with newer ids.
     next_id: u64,
 }
 
 /// Callback that receives the key of a topic, the filters that match it, the head of its record and the record.
 pub(super) type OnFound<'f> = dyn FnMut(&[u8], &[usize], &Head, &Value<'_>) -> Result<()> + 'f;
 
-/// The messages and rows that a page may still deliver and read.
+/// The numbers of messages and rows that a page may still return and read.
 struct Budget {
     credit: u64,
     rows: u64,
@@ -61,7 +62,7 @@ impl Budget {
 }
 
 impl TopicSearch {
-    /// A search from the beginning. Shared subscriptions find nothing.
+    /// A search that begins at the first filter. Shared subscriptions find nothing.
     #[must_use]
     pub fn new(filters: Vec<Filter>, options: SearchOptions) -> Self {
         Self {
@@ -74,7 +75,7 @@ impl TopicSearch {
         }
     }
 
-    /// Continues a search at a position that `token` has returned.
+    /// Continues a search at the position that `token` has returned.
     ///
     /// # Errors
     /// `Unsupported` for bytes that are not a token of a search with these filters.
@@ -85,13 +86,13 @@ impl TopicSearch {
         Ok(search)
     }
 
-    /// The position as bytes, with which `resume` goes on, also in another transaction or process.
+    /// The position as bytes. `resume` continues there, even in another transaction or process.
     #[must_use]
     pub fn token(&self) -> Vec<u8> {
         token::encode(&self.filters, self.at, &self.place)
     }
 
-    /// Whether all matches have been delivered.
+    /// Whether all matches have been returned.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.at >= self.filters.len()
@@ -103,15 +104,15 @@ impl TopicSearch {
         &self.counters
     }
 
-    /// Delivers the next matches, at most `credit`; leaves out messages that have expired at the time `now`. A page may
-    /// deliver fewer messages, or none, although there are more.
+    /// Returns the next matches, at most `credit`, omitting messages that have expired at the time `now`. A page may
+    /// have fewer messages, or none, even if more exist.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `each`, after which the search must not be continued.
     ///
     /// # Cost
-    /// At most `SearchOptions::rows_max` rows. Each page begins with a descent; a search that was resumed from a token, or
-    /// gets a snapshot with new topics, may read the sets of a filter again.
+    /// Reads at most `SearchOptions::rows_max` rows. Each page begins with a descent. A search that was resumed from a
+    /// token, or continues in a snapshot with new topics, may read the sets of a filter again.
     pub fn page<R: PageRead>(
         &mut self,
         reader: &TopicsReader<R>,
@@ -127,7 +128,7 @@ impl TopicSearch {
         })
     }
 
-    /// As `page`, with undecoded messages; without a time no message counts as expired.
+    /// Like `page`, but returns undecoded messages. Without a time, no message counts as expired.
     pub(super) fn run<R: PageRead>(
         &mut self,
         reader: &TopicsReader<R>,
@@ -177,7 +178,7 @@ impl TopicSearch {
         })
     }
 
-    /// Chooses how the search goes on after the trial.
+    /// Chooses how the search continues after the trial.
     fn plan<R: PageRead>(&mut self, reader: &TopicsReader<R>) -> Result<()> {
         let Place::Trial(target) = std::mem::replace(&mut self.place, Place::NotBegun) else {
             return Ok(());
@@ -242,7 +243,7 @@ impl TopicSearch {
         Ok(true)
     }
 
-    /// The step behind the range of an earlier filter that contains this key, if there is one.
+    /// The step past the range of an earlier filter that contains this key, if such a filter exists.
     fn passed(&self, key: &[u8], target: &mut Vec<u8>) -> Option<Step> {
         let earlier = self.filters[..self.at].iter();
         let mut earlier = earlier.filter(|filter| !filter.is_shared() && filter.matches_key(key));
@@ -251,7 +252,7 @@ impl TopicSearch {
         target.clear();
         match end {
             Some(end) => target.extend_from_slice(&end),
-            // `#` matches everything but the topics that begin with `$`.
+            // `#` matches all topics except those that begin with `$`.
             None if key < b"$" && hides_dollar_topics => target.push(b'$'),
             None => return Some(Step::End),
         }
@@ -321,7 +322,7 @@ impl TopicSearch {
         }
     }
 
-    /// Delivers a match, unless an earlier filter matches it, too, or the options exclude it.
+    /// Returns a match to the caller, unless an earlier filter matches it, too, or the options exclude it.
     fn deliver(
         &mut self,
         key: &[u8],

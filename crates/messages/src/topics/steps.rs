@@ -1,4 +1,4 @@
-//! The skips of a search for the matches of a filter: from a key to the least greater key that may match.
+//! Computes how far a search for the matches of a filter can skip: from a key to the least greater key that may match.
 //!
 //! ```text
 //! filter  a/+/x      keys  a/b/x   a match: on to a/b BEHIND, the next sibling of b
@@ -8,7 +8,7 @@
 //!                          a/e/x/z too long: on to a/e BEHIND
 //! ```
 //!
-//! Every skip leads to a greater key, so a search ends.
+//! Every skip leads to a greater key, so every search ends.
 
 use crate::topics::filter::{Filter, Level};
 use crate::topics::key::{BEHIND, SEPARATOR};
@@ -19,27 +19,28 @@ use std::cmp::Ordering;
 pub(super) enum Step {
     /// The key matches.
     Match,
-    /// The next match is at the target key or behind it.
+    /// The next match is at the target key or after it.
     Skip,
     /// There are no more matches.
     End,
 }
 
-/// The least key that a filter may match.
+/// The least key that can match a filter.
 pub(super) fn first_target(filter: &Filter) -> Vec<u8> {
     let mut target = Vec::new();
     filter.put_names(0, &mut target);
     target
 }
 
-/// Compares a key with a filter. For `Skip`, `target` is the key to go on at, which is greater than `key`.
+/// Compares a key with a filter. For `Skip`, `target` becomes the key at which to continue, which is greater than
+/// `key`.
 pub(super) fn step(filter: &Filter, key: &[u8], target: &mut Vec<u8>) -> Step {
     target.clear();
     if key.first() == Some(&b'$') && filter.hides_dollar_topics() {
         target.push(b'$' + 1);
         return Step::Skip;
     }
-    // End of the last level that `+` matched, and beginning of the next level.
+    // End of the last level that `+` matched, and beginning of the current level.
     let (mut any_end, mut at) = (None, 0);
     for (index, level) in filter.levels.iter().enumerate() {
         if at > key.len() {
@@ -93,7 +94,8 @@ fn level_end(key: &[u8], at: usize) -> usize {
     found.map_or(key.len(), |len| at + len)
 }
 
-/// Skips everything below the last level that `+` matched: names alone follow it, and they lead to one topic.
+/// Skips all keys below the last level that `+` matched. Only names follow that level in the filter, so at most one
+/// topic can match below it.
 fn behind(key: &[u8], any_end: Option<usize>, target: &mut Vec<u8>) -> Step {
     match any_end {
         Some(end) => {

@@ -1,4 +1,4 @@
-//! Terms: sets of topic ids by the name of one level, for filters with wildcards before names.
+//! Terms: sets of topic ids by the name of one level. They are used for filters with wildcards before names.
 //!
 //! ```text
 //! 0  u8      number of the level, from 0
@@ -7,8 +7,8 @@
 //! .  u8      0, which no name contains, so that no term is a prefix of another
 //! ```
 //!
-//! The sets only narrow a search: each topic that they yield is compared with the filter. They change only when a topic
-//! gets its first message or loses its message.
+//! The sets only narrow a search: each topic from them is compared with the filter. They change only when a topic gets
+//! its first message or loses its message.
 
 use crate::topics::filter::{Filter, Level};
 use crate::topics::key::SEPARATOR;
@@ -49,8 +49,8 @@ pub(super) fn has_term(key: &[u8], term: &[u8]) -> bool {
     found
 }
 
-/// Lists, for each name of a filter, the terms of which a match must have one. The list is empty if the filter has no
-/// name, or more levels than a topic can have.
+/// For each name of a filter, lists the terms of which a matching topic must have one. The list is empty if the filter
+/// has no names, or more levels than a topic can have.
 pub(super) fn of_filter(filter: &Filter) -> Vec<Vec<Vec<u8>>> {
     let last = filter.levels.len().saturating_sub(1);
     if last > usize::from(u8::MAX) {
@@ -78,7 +78,7 @@ pub(super) fn of_filter(filter: &Filter) -> Vec<Vec<Vec<u8>>> {
         .collect()
 }
 
-/// Topics that are added to sets and removed from them, collected by set: most topics share their terms with others, and
+/// Topics that are added to sets or removed from them, grouped by set. Most topics share their terms with others, and
 /// sorting the few terms is much cheaper than sorting all changes.
 #[derive(Default)]
 pub(super) struct SetChanges {
@@ -98,7 +98,7 @@ impl SetChanges {
         }
     }
 
-    /// Stores the changes and forgets them.
+    /// Stores the changes and clears them.
     pub(super) fn apply<W: PageWrite>(&mut self, w: &mut W, table: &mut TableWriter) -> Result<()> {
         self.count = 0;
         let mut by_term: Vec<_> = self.by_term.drain().collect();

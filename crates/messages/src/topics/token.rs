@@ -1,4 +1,4 @@
-//! The position of a search for matches, as bytes.
+//! The position of a search, encoded as bytes.
 //!
 //! ```text
 //!  0  u8    version: 1
@@ -26,10 +26,10 @@ const TERMS: u8 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     NotBegun,
-    /// The first rows of a walk, which need no plan.
+    /// The walk over the first rows, which needs no plan.
     Trial(Vec<u8>),
     Walk(Vec<u8>),
-    /// The least id that is still to be read; topics with smaller keys than this one were delivered by the trial.
+    /// The least id that is still to be read, and a key: topics with smaller keys were already returned by the trial.
     Terms(u64, Vec<u8>),
 }
 
@@ -37,7 +37,7 @@ fn hash(filters: &[Filter]) -> u64 {
     let mut text = Vec::new();
     for filter in filters {
         text.extend_from_slice(filter.text().as_bytes());
-        // No filter contains a zero byte or is empty.
+        // No filter is empty or contains a zero byte.
         text.extend_from_slice(match filter.has_dollar_topics() {
             true => &[0, 0],
             false => &[0],
@@ -91,6 +91,6 @@ pub(super) fn decode(filters: &[Filter], bytes: &[u8]) -> Result<(usize, Place)>
     })
 }
 
-/// A target of a walk may be a topic, the rest of a filter and one byte.
+/// A target of a walk may consist of a topic, the rest of a filter and one byte.
 const KEY_BYTES_MAX: usize = 2 * TOPIC_BYTES_MAX + 2;
 const TERMS_BYTES_MAX: usize = 8 + KEY_BYTES_MAX;

@@ -11,7 +11,7 @@ pub(super) fn put(mut number: u64, bytes: &mut Vec<u8>) {
     bytes.push(number as u8);
 }
 
-/// Reads a number at `at` and moves `at` behind it; `None` if there is no valid number.
+/// Reads a number at `at` and moves `at` past it; `None` if there is no valid number.
 pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut number = 0u64;
     for (count, &byte) in bytes.get(*at..)?.iter().take(BYTES_MAX).enumerate() {
@@ -29,7 +29,7 @@ pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     None
 }
 
-/// Reads bytes with their length before them and moves `at` behind them.
+/// Reads bytes that are preceded by their length, and moves `at` past them.
 pub(super) fn get_bytes<'b>(bytes: &'b [u8], at: &mut usize) -> Option<&'b [u8]> {
     let len = usize::try_from(get(bytes, at)?).ok()?;
     let found = bytes.get(*at..at.checked_add(len)?)?;

@@ -13,8 +13,8 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 
 /// A table of topics in a write transaction.
 ///
-/// After an error other than `Limit` and `Unsupported` the table may be half changed, and the transaction must be rolled
-/// back.
+/// After an error other than `Limit` and `Unsupported` the table may be partly changed, and the transaction must be
+/// rolled back.
 pub struct TopicsWriter<'a, W> {
     pub(super) root: &'a mut Tree,
     pub(super) w: &'a mut W,
@@ -64,8 +64,8 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         &self.options
     }
 
-    /// Changes the options. Messages beyond a lower limit stay and can be removed; the table then accepts only changes that
-    /// do not make it larger. A feed that is turned on has the changes from now on.
+    /// Changes the options. Messages that exceed a lower limit remain and can be removed; the table then accepts only
+    /// changes that do not make it larger. A feed that is turned on contains the changes from now on.
     ///
     /// # Errors
     /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
@@ -103,9 +103,8 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         }
     }
 
-    /// Publishes a message by the rules of MQTT: without the RETAIN flag nothing changes; with it the message replaces
-    /// the message of the topic, and an empty payload removes the topic's message. A message whose expiry is not after `now`
-    /// removes it, too.
+    /// Publishes a message by the rules of MQTT. Without the RETAIN flag nothing changes. With it the message replaces
+    /// the message of the topic; an empty payload, or an expiry at or before `now`, removes the topic's message.
     ///
     /// # Errors
     /// `Limit` and `Unsupported` for a message that the table does not take: nothing has changed then, whether or not the
@@ -113,14 +112,15 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     /// damaged page, a full disk.
     ///
     /// # Cost
-    /// A descent to read the old message and one to write the new one; for the first message of a topic also a row for
-    /// each level.
+    /// A descent to read the old message, and one to write the new one. The first message of a topic also needs a row
+    /// for each level.
     pub fn publish(&mut self, now: i64, message: &Message<'_>, retain: bool) -> Result<Published> {
         self.publish_batch(now, [(message, retain)])
     }
 
-    /// Publishes many messages, as by `publish` in their order, in one pass over the table. Of several messages of one
-    /// topic only the last one counts. Sequence numbers ascend with the topics.
+    /// Publishes many messages in one pass over the table, with the same result as calling `publish` for each in order.
+    /// If several messages have the same topic, only the last one counts. Sequence numbers ascend in the order of the
+    /// topics.
     ///
     /// # Errors
     /// As for `publish`; a `Limit` or `Unsupported` error of one message refuses all.
@@ -139,7 +139,8 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         for (message, retain) in messages {
             let is_empty = message.payload.is_empty();
             match is_empty {
-                // Limits may have been lowered since the topic got its message, which must still be removable.
+                // Limits may have been lowered since the topic got its message; it must still be possible to remove the
+                // message.
                 true => check_topic(message.topic)?,
                 false => self.check(message)?,
             }
@@ -198,18 +199,18 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
         Ok(removed > 0)
     }
 
-    /// Removes the messages under these keys; returns how many there were.
+    /// Removes the messages with these keys; returns the number of removed messages.
     pub(super) fn remove_keys(&mut self, keys: &[Vec<u8>]) -> Result<u64> {
         let mut batch = Batch::default();
         for key in keys {
             batch.push_removal(key);
         }
         batch.sort();
-        // No message is written, so the time does not matter.
+        // No message is written, so the time is not used.
         Ok(self.apply_parts().run(0, &batch, &[])?.removed)
     }
 
-    /// Checks that the table can take a message.
+    /// Checks that the table accepts a message.
     fn check(&self, message: &Message<'_>) -> Result<()> {
         message.check()?;
         let options = &self.options;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, Result};
 
-/// Decodes a document. `name` gives the name with a number.
+/// Decodes a document. `name` returns the name that has a number.
 ///
 /// # Errors
 /// `Corrupt` for bytes that no encoder writes, and for numbers without a name.
@@ -21,7 +21,7 @@ pub(crate) fn decode<'n>(
     let encoded = EncodedDocument::new(bytes)?;
     let mut fields = Vec::with_capacity(encoded.len());
     let mut values = encoded.len();
-    // Two numbers that share a bit may be equal, so that the numbers are compared.
+    // The numbers are compared only if two of them share a bit of this mask, and so may be equal.
     let (mut seen, mut may_repeat) = (0u64, false);
     for field in encoded.fields() {
         let (number, value) = field?;
@@ -50,7 +50,7 @@ impl EncodedValue<'_> {
     }
 }
 
-/// Decodes a value at level `level`. Adds the values inside it to `values`.
+/// Decodes a value at level `level`. Adds the number of values inside it to `values`.
 fn owned(value: EncodedValue<'_>, level: usize, values: &mut usize) -> Result<FieldValue> {
     Ok(match value {
         EncodedValue::Null => FieldValue::Null,
@@ -89,7 +89,7 @@ fn enter(level: usize, len: usize, values: &mut usize) -> Result<()> {
     count_values(values, len).map_err(as_damage)
 }
 
-/// A stored message that exceeds a limit was not stored by an encoder.
+/// Turns a violated limit into an error about damage: an encoder would not have stored such a message.
 fn as_damage(error: Error) -> Error {
     damaged(error.to_string(), "a message within the limits")
 }

@@ -9,8 +9,8 @@ use crate::containers::document::{DOCUMENT_BYTES_MAX, Document, within};
 use crate::containers::value::FieldValue;
 use tidalite_pager::Result;
 
-/// Appends the bytes of a document to `bytes`. `number` gives the number of a field's name and creates it if needed; it
-/// must give different numbers for different names.
+/// Appends the bytes of a document to `bytes`. `number` returns the number of a field's name, and creates it if needed;
+/// it must return different numbers for different names.
 ///
 /// # Errors
 /// The errors of [`Document::check`]; `Limit` for more than [`crate::DOCUMENT_BYTES_MAX`] bytes; errors of `number`. `bytes` then
@@ -69,7 +69,7 @@ pub(crate) fn put_value(value: &FieldValue, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Writes a list or an object. Its length is known when its content is written: the content is moved if its length
+/// Writes a list or an object. Its length is not known until its content is written; the content is moved if the length
 /// needs more than one byte.
 fn put_nested(tag: u8, count: usize, bytes: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
     bytes.push(tag);
@@ -100,7 +100,7 @@ fn put_integer(number: i128, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Writes a number in as few bytes as possible, at least one, behind `tag` plus the number of these bytes.
+/// Writes `tag` plus the number of bytes that follow, and then a number in as few bytes as possible, at least one.
 fn put_sized(tag: u8, number: u64, bytes: &mut Vec<u8>) {
     let len = byte_len(number).max(1);
     bytes.push(tag + len as u8);
@@ -123,7 +123,7 @@ fn put_float(number: f64, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&digits.to_le_bytes()[..len]);
 }
 
-/// Number of bytes up to the last that is not 0.
+/// Number of bytes up to the last one that is not 0.
 fn byte_len(number: u64) -> usize {
     (u64::BITS - number.leading_zeros()).div_ceil(8) as usize
 }

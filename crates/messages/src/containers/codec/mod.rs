@@ -1,4 +1,4 @@
-//! Messages as bytes.
+//! The encoded form of messages.
 //!
 //! ```text
 //! message   varint number of fields, then for each field: varint number of its name, value
@@ -17,12 +17,12 @@
 //!           0x80 + i        integer i in 0..=127
 //! ```
 //!
-//! Numbers are little-endian; a varint has 7 bits a byte, the lowest first. The names of a message's own fields are
-//! numbers of a dictionary that the caller keeps; names inside objects are stored as text. The first byte of a value tells
-//! its length, or where its length stands, so that a reader skips a value without reading it.
+//! Numbers are little-endian; a varint has 7 bits per byte, the lowest bits first. The name of a message's field is
+//! stored as its number in a dictionary, which the caller keeps; names inside objects are stored as text. The first
+//! byte of a value gives its length or says where the length is stored, so a reader skips a value without reading it.
 //!
-//! Each value has one encoding: integers have as few bytes as possible, and a float is a decimal if that is shorter and
-//! decoding gives exactly the same float.
+//! Each value has exactly one encoding: integers use as few bytes as possible, and a float is stored as a decimal if
+//! that is shorter and decodes to exactly the same float.
 
 mod decimal;
 mod decode;

@@ -6,7 +6,7 @@ use tidalite_pager::Result;
 
 const VALUE: &str = "a value of a message";
 
-/// Reads a varint off the front of `bytes`.
+/// Reads a varint from the beginning of `bytes` and removes it there.
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Result<u32> {
     let mut reader = Reader { bytes };
     let number = reader.number().ok_or_else(|| wrong(bytes, "a number"))?;
@@ -14,7 +14,8 @@ pub(crate) fn take_number(bytes: &mut &[u8]) -> Result<u32> {
     Ok(number)
 }
 
-/// Reads an encoded value off the front of `bytes`. The value is skipped by its length and not checked.
+/// Reads an encoded value from the beginning of `bytes` and removes it there. The value is skipped by its length and
+/// not checked.
 pub(crate) fn take_value<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
     let mut reader = Reader { bytes };
     reader.skip().ok_or_else(|| wrong(bytes, VALUE))?;
@@ -23,14 +24,14 @@ pub(crate) fn take_value<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
     Ok(value)
 }
 
-/// The value that is encoded in all of these bytes.
+/// Decodes the value that occupies all of these bytes.
 pub(crate) fn value_of(bytes: &[u8]) -> Result<EncodedValue<'_>> {
     let mut reader = Reader { bytes };
     let found = value(&mut reader).filter(|_| reader.bytes.is_empty());
     found.ok_or_else(|| wrong(bytes, VALUE))
 }
 
-/// The numbers of the names and the encoded values of the fields of a document. The values are not checked.
+/// The fields of a document: the number of each name and the encoded value. The values are not checked.
 pub(crate) fn raw_fields(document: &[u8]) -> Result<Vec<(u32, &[u8])>> {
     let len = EncodedDocument::new(document)?.len();
     let mut rest = document;

@@ -6,7 +6,7 @@ use super::tag::{
 use tidalite_base::Corrupt;
 use tidalite_pager::Error;
 
-/// Reads values off the front of bytes. `None` for bytes that no encoder writes.
+/// Reads values from the beginning of a byte slice. Its functions return `None` for bytes that no encoder writes.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) bytes: &'a [u8],
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         Some(*byte)
     }
 
-    /// Reads a varint of at most five bytes: numbers of names and lengths need no more.
+    /// Reads a varint of at most five bytes; numbers of names and lengths need no more.
     #[inline]
     pub(super) fn number(&mut self) -> Option<u32> {
         let first = self.byte()?;
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
             let byte = self.byte()?;
             number |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
-                // A last byte of 0 would be left out.
+                // An encoder omits a last byte of 0.
                 return u32::try_from(number).ok().filter(|_| byte != 0);
             }
         }
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         self.take(len).map(|_| ())
     }
 
-    /// Reads an integer of `len` bytes. The last byte must not be 0 if there are several.
+    /// Reads an integer of `len` bytes. If there are several bytes, the last one must not be 0.
     #[inline]
     pub(super) fn integer(&mut self, len: usize) -> Option<u64> {
         if len > 8 {

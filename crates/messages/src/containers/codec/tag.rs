@@ -1,4 +1,4 @@
-//! The first bytes of values; the head of this folder draws the values.
+//! The first bytes of values. The layout of values is drawn at the head of this folder.
 
 pub(super) const NULL: u8 = 0x00;
 pub(super) const FALSE: u8 = 0x01;
@@ -15,7 +15,7 @@ pub(super) const SMALL: u8 = 0x80;
 
 /// Maximum length in bytes of a text whose length is in its first byte.
 pub(super) const SHORT_TEXT_BYTES_MAX: usize = (SMALL - SHORT_TEXT - 1) as usize;
-/// Maximum number of bytes of the digits of a decimal: one more would not be shorter than the float.
+/// Maximum number of bytes of the digits of a decimal: with one more byte it would not be shorter than the float.
 pub(super) const DECIMAL_BYTES_MAX: usize = 6;
 /// The bit of a decimal's exponent byte that is set for negative numbers.
 pub(super) const DECIMAL_NEGATIVE: u8 = 0x80;

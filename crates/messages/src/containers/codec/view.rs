@@ -1,6 +1,6 @@
 //! Reads encoded messages in place: nothing is allocated, and values are skipped by their lengths.
 //!
-//! The bytes may be damaged: each step checks what it reads, and the values that are skipped are not checked.
+//! The bytes may be damaged: each step checks the bytes that it reads, but values that are skipped are not checked.
 
 use super::decimal;
 use super::reader::{Reader, wrong};
@@ -17,11 +17,11 @@ use tidalite_pager::Result;
 #[derive(Clone, Copy, Debug)]
 pub struct EncodedDocument<'a> {
     len: usize,
-    /// The fields, without their number.
+    /// The encoded fields, without the number of fields.
     bytes: &'a [u8],
 }
 
-/// A value of an encoded message. Lists and objects are decoded as far as they are read.
+/// A value of an encoded message. Lists and objects are decoded only as far as they are read.
 #[derive(Clone, Copy, Debug)]
 pub enum EncodedValue<'a> {
     /// `null`.
@@ -92,7 +92,7 @@ impl<'a> EncodedDocument<'a> {
     /// [`tidalite_pager::Error::Corrupt`] for bytes that no encoder writes, up to the end of the field.
     ///
     /// # Cost
-    /// Skips the fields before it: a few instructions each, whatever their lengths.
+    /// Skips the fields before it: a few instructions for each, whatever their lengths.
     pub fn get(&self, number: u32) -> Result<Option<EncodedValue<'a>>> {
         let mut reader = Reader { bytes: self.bytes };
         for _ in 0..self.len {
@@ -107,8 +107,8 @@ impl<'a> EncodedDocument<'a> {
         Ok(None)
     }
 
-    /// The numbers of the names and the values of the fields, in the order in which they were given. Ends after an
-    /// error.
+    /// The fields in the order in which they were given: the number of each name and the value. The iterator ends after
+    /// an error.
     pub fn fields(&self) -> impl Iterator<Item = Result<(u32, EncodedValue<'a>)>> + use<'a> {
         Items::new(self.len, self.bytes, FIELD, |reader| {
             Some((reader.number()?, value(reader)?))
@@ -129,7 +129,7 @@ impl<'a> EncodedList<'a> {
         self.len == 0
     }
 
-    /// The values. Ends after an error.
+    /// The values. The iterator ends after an error.
     pub fn values(&self) -> impl Iterator<Item = Result<EncodedValue<'a>>> + use<'a> {
         Items::new(self.len, self.bytes, VALUE, value)
     }
@@ -148,7 +148,7 @@ impl<'a> EncodedObject<'a> {
         self.len == 0
     }
 
-    /// The names and values of the fields. Ends after an error.
+    /// The names and values of the fields. The iterator ends after an error.
     pub fn fields(&self) -> impl Iterator<Item = Result<(&'a str, EncodedValue<'a>)>> + use<'a> {
         Items::new(self.len, self.bytes, FIELD, |reader| {
             Some((reader.name()?, value(reader)?))
@@ -181,7 +181,8 @@ impl<'a> EncodedObject<'a> {
         self.find_within(path, DOCUMENT_LEVELS_MAX)
     }
 
-    /// Finds a value at most `levels` levels below. Damaged bytes may have more, and would exhaust the stack.
+    /// Finds a value at most `levels` levels below this one. Damaged bytes may have more levels, which would exhaust
+    /// the stack.
     fn find_within(&self, path: &str, levels: usize) -> Result<Option<EncodedValue<'a>>> {
         let Some(levels) = levels.checked_sub(1) else {
             return Err(wrong(self.bytes, "a message within the limit of levels"));
@@ -235,7 +236,7 @@ impl<T> Iterator for Items<'_, T> {
     fn next(&mut self) -> Option<Result<T>> {
         let at = self.reader.bytes;
         if self.left == 0 {
-            // All bytes belong to items.
+            // No bytes must follow the items.
             self.reader.bytes = &[];
             return (!at.is_empty())
                 .then(|| Err(wrong(at, "the end of a message, list or object")));
@@ -250,7 +251,7 @@ impl<T> Iterator for Items<'_, T> {
     }
 }
 
-/// Reads a value off the front of bytes. `None` for bytes that no encoder writes.
+/// Reads a value from the beginning of the reader's bytes. `None` for bytes that no encoder writes.
 #[inline]
 pub(super) fn value<'a>(reader: &mut Reader<'a>) -> Option<EncodedValue<'a>> {
     let tag = reader.byte()?;
@@ -285,7 +286,7 @@ pub(super) fn value<'a>(reader: &mut Reader<'a>) -> Option<EncodedValue<'a>> {
         }
         INTEGER.. => {
             let number = reader.integer(usize::from(tag - INTEGER))?;
-            // Smaller integers are in the first byte.
+            // Smaller integers are stored in the first byte.
             let number = (number > u64::from(u8::MAX - SMALL)).then_some(number)?;
             EncodedValue::Integer(number.into())
         }
@@ -299,7 +300,7 @@ fn nested<'a>(reader: &mut Reader<'a>, tag: u8) -> Option<EncodedValue<'a>> {
     };
     let len = inner.length()?;
     let bytes = inner.bytes;
-    // A value has at least one byte, a field of an object three.
+    // A value needs at least one byte, and a field of an object at least three.
     Some(if tag == LIST {
         let len = (len <= bytes.len()).then_some(len)?;
         EncodedValue::List(EncodedList { len, bytes })

@@ -3,7 +3,7 @@
 use super::tree::Binary;
 use crate::containers::numbers::FieldNumber;
 
-/// A result that is too large.
+/// The result is too large.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
@@ -24,7 +24,7 @@ fn integers(op: Binary, a: i128, b: i128) -> Outcome {
         Binary::Subtract => a.checked_sub(b),
         Binary::Multiply => a.checked_mul(b),
         _ if b == 0 => return Ok(None),
-        // The remainder of a division by -1 is 0 also where the quotient is too large.
+        // The remainder of a division by -1 is 0, even where the quotient is too large.
         Binary::Remainder => a.checked_rem(b).or(Some(0)),
         _ if a.checked_rem(b).is_none_or(|rest| rest == 0) => a.checked_div(b),
         _ => return floats(op, a as f64, b as f64),
@@ -75,7 +75,7 @@ pub(super) fn absolute(number: FieldNumber) -> Result<FieldNumber, TooLarge> {
     }
 }
 
-/// Rounds a number to an integer. A float beyond the integers of a field stays a float.
+/// Rounds a number to an integer. A float outside the range of a field's integers remains a float.
 pub(super) fn rounded(number: FieldNumber, round: fn(f64) -> f64) -> FieldNumber {
     match number {
         FieldNumber::Integer(_) => number,

@@ -10,7 +10,7 @@ use crate::containers::document::is_integer;
 use crate::containers::value::FieldValue;
 use std::cmp::Ordering;
 
-/// A reason why a function has no result; the caller knows the place.
+/// The reason why a function has no result. The caller adds the position in the text.
 pub(super) struct Problem {
     pub(super) found: String,
     pub(super) expected: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Problem {
 
 type Called<'v> = Result<Value<'v>, Problem>;
 
-/// Calls a function. Arguments are evaluated when they are taken.
+/// Calls a function. Each argument is evaluated when the function takes it.
 ///
 /// # Errors
 /// Outside those of the arguments, inside those of the function.
@@ -62,7 +62,7 @@ pub(super) fn call<'v>(
     })
 }
 
-/// The smallest or largest argument; the first of equal ones.
+/// The smallest or largest argument; the first one if several are equal.
 fn extreme<'v>(
     arguments: &mut dyn Iterator<Item = Result<Value<'v>, ExpressionError>>,
     better: Ordering,
@@ -101,7 +101,7 @@ fn of_two_texts<'v>(function: Function, first: &Value<'_>, second: &Value<'_>) -
     }))
 }
 
-/// Calls a function with one argument that is not null.
+/// Calls a function that has one argument, which is not null.
 fn of_one(function: Function, value: Value<'_>) -> Called<'_> {
     match function {
         Function::Abs | Function::Round | Function::Floor | Function::Ceil => {

@@ -13,16 +13,16 @@ pub enum ExpressionError {
         at: usize,
         /// The text found there.
         found: String,
-        /// The text that could stand there, with a suggestion for common slips.
+        /// The text that would be valid here, with a suggestion for common slips.
         expected: String,
     },
-    /// A value has a kind that the operator or function does not take.
+    /// The operator or function does not accept a value of this kind.
     Kind {
         /// Position of the operator or function.
         at: usize,
         /// The operation with the kinds of its operands.
         found: String,
-        /// The kinds that it takes.
+        /// The kinds that it accepts.
         expected: String,
     },
     /// A number is too large.
@@ -105,7 +105,7 @@ impl From<ExpressionError> for Error {
     }
 }
 
-/// The position of a byte of the text of an expression, in characters from 1.
+/// Converts a byte position in the text of an expression to a position in characters, counted from 1.
 pub(super) fn position(text: &str, byte: usize) -> usize {
     text.get(..byte).unwrap_or(text).chars().count() + 1
 }

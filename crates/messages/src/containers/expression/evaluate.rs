@@ -169,7 +169,7 @@ impl<'v> Evaluation<'v> {
         }
     }
 
-    /// `&&` and `||`: an operand that equals `deciding` decides.
+    /// Evaluates `&&` or `||`: an operand that equals `deciding` determines the result.
     fn joined(
         &self,
         deciding: bool,
@@ -250,7 +250,7 @@ impl<'v> Evaluation<'v> {
     }
 }
 
-/// The place of an operator or function; that of an operand if there is none.
+/// The position of the operator or function at this node; otherwise the position of its operand.
 fn place_of(node: &Node) -> Place {
     match node {
         Node::Unary(_, place, _)

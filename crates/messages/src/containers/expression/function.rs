@@ -1,4 +1,4 @@
-//! The functions of expressions: their names and numbers of arguments. `evaluate` says what they do.
+//! The functions of expressions: their names and numbers of arguments. `evaluate` implements them.
 
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,21 +9,22 @@ pub(super) enum Function {
     IfNull,
     /// The absolute value of a number.
     Abs,
-    /// The smallest of several numbers or texts; nulls are left out.
+    /// The smallest of several numbers or texts; nulls are ignored.
     Min,
-    /// The largest of several numbers or texts; nulls are left out.
+    /// The largest of several numbers or texts; nulls are ignored.
     Max,
-    /// The nearest integer; halves away from zero. Of this and the next two, a float beyond the integers stays a float.
+    /// The nearest integer; halves are rounded away from zero. For this function and the next two, a float outside the
+    /// range of integers remains a float.
     Round,
-    /// The largest integer that is not above.
+    /// The largest integer that is not greater than the argument.
     Floor,
-    /// The smallest integer that is not below.
+    /// The smallest integer that is not less than the argument.
     Ceil,
     /// A text in lower case.
     Lower,
     /// A text in upper case.
     Upper,
-    /// Number of characters of a text, of values of a list, of fields of an object.
+    /// Number of characters of a text, of values of a list, or of fields of an object.
     Length,
     /// Whether the first text begins with the second.
     StartsWith,
@@ -39,11 +40,11 @@ pub(super) enum Function {
     Text,
 }
 
-/// Maximum number of arguments of a function with any number of them.
+/// Maximum number of arguments of a function that accepts any number of arguments.
 const MANY: usize = 1_000;
 
 impl Function {
-    /// The functions with their names, and their smallest and largest numbers of arguments.
+    /// The functions with their names and their minimum and maximum numbers of arguments.
     pub(super) const ALL: [(Self, &'static str, usize, usize); 17] = [
         (Self::Exists, "exists", 1, 1),
         (Self::IfNull, "if_null", 2, MANY),
@@ -74,7 +75,7 @@ impl Function {
         all.find(|row| row.0 == self).map_or("", |row| row.1)
     }
 
-    /// The smallest and the largest number of arguments.
+    /// The minimum and the maximum number of arguments.
     pub(super) fn arguments(self) -> (usize, usize) {
         let mut all = Self::ALL.iter();
         all.find(|row| row.0 == self)
@@ -82,7 +83,7 @@ impl Function {
     }
 }
 
-/// The function whose name is most like a wrong one, if it is similar at all.
+/// The function whose name is most similar to an unknown name, if any is similar.
 pub(super) fn similar(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
     let aliases = [
@@ -106,7 +107,7 @@ pub(super) fn similar(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// Number of characters to insert, remove or replace to get from one word to the other.
+/// Number of characters to insert, remove or replace to turn one word into the other.
 fn distance(a: &str, b: &str) -> usize {
     if a.len() > b.len() + 8 {
         return a.len();

@@ -17,10 +17,10 @@
 //! name        = ( letter | "_" ), { letter | digit | "_" | ".", ( letter | digit | "_" ) } ;
 //! ```
 //!
-//! The name behind `$` may begin with a digit. Between quotation marks and backticks a backslash begins an escape: `\n`,
-//! `\r`, `\t`, `\u{1F600}`, or the character behind it for `\`, quotation marks and backticks. `in`, `true`, `false`,
-//! `null`, `time` and `received` are fields only behind `$` or between backticks; names of functions only before `(`
-//! are functions.
+//! The name after `$` may begin with a digit. In quotation marks and backticks a backslash begins an escape: `\n`,
+//! `\r`, `\t`, `\u{1F600}`, or the next character for `\`, quotation marks and backticks. `in`, `true`, `false`,
+//! `null`, `time` and `received` are names of fields only after `$` or in backticks; the name of a function is a
+//! function only before `(`.
 //!
 //! # Fields
 //!
@@ -32,11 +32,11 @@
 //!
 //! Null stands for an unknown value:
 //!
-//! - Arithmetic, comparisons, `~`, `!` and functions give null if an operand is null. The functions `exists`, `if_null`,
-//!   `min` and `max` tell their own rules.
+//! - Arithmetic, comparisons, `~`, `!` and functions give null if an operand is null. The functions `exists`,
+//!   `if_null`, `min` and `max` have their own rules.
 //! - `x == null` and `x != null`, with the literal on either side, ask whether `x` is null: true or false.
 //! - `a && b` is false if one of them is false, otherwise null if one is null. `a || b` is true if one of them is true,
-//!   otherwise null if one is null. Operands behind the deciding one are not evaluated.
+//!   otherwise null if one is null. Operands after the deciding one are not evaluated.
 //! - `x in (a, b)` is true if `x` equals one of them, otherwise null if `x` or one of them is null.
 //! - `c ? a : b` gives `b` if `c` is null. Only the result is evaluated, not the other branch.
 //! - A message whose filter gives null does not match.
@@ -79,8 +79,8 @@ use tree::Node;
 
 /// An expression, parsed once and evaluated on many messages.
 ///
-/// Two expressions are equal if they have the same operators, fields and literals; spaces and parentheses that change
-/// nothing do not count. `to_string` gives a text that parses to an equal expression.
+/// Two expressions are equal if they have the same operators, fields and literals; spaces and redundant parentheses do
+/// not matter. `to_string` gives a text that parses to an equal expression.
 ///
 /// ```
 /// use tidalite_messages::{Document, Expression, FieldValue};
@@ -124,7 +124,7 @@ impl Expression {
         &self.text
     }
 
-    /// The paths of the fields that the expression reads, each once, in the order of their first occurrence.
+    /// The paths of the fields that the expression reads, without duplicates, in the order of their first occurrence.
     #[must_use]
     pub fn fields(&self) -> &[String] {
         &self.fields
@@ -137,8 +137,8 @@ impl Expression {
     /// both with the position; [`ExpressionError::Source`] for errors of the source.
     ///
     /// # Cost
-    /// One step for each operator and each field that is needed for the result. Allocates for new texts only, and for a
-    /// result that is a text, list or object.
+    /// One step for each operator and each field that the result depends on. Allocates memory only for new texts and
+    /// for a result that is a text, list or object.
     pub fn evaluate(&self, source: &dyn FieldSource) -> Result<FieldValue, ExpressionError> {
         let evaluation = Evaluation::new(&self.text, &self.fields, source);
         evaluation.result(&self.root)

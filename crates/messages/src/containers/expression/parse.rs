@@ -9,8 +9,8 @@ use std::collections::HashMap;
 /// Maximum length in bytes of the text of an expression.
 pub const EXPRESSION_BYTES_MAX: usize = 64 << 10;
 
-/// Maximum number of levels of an expression: operators, calls and parentheses inside each other. Operands that are
-/// joined by `&&` or by `||` alone are on one level.
+/// Maximum number of nested levels of an expression: operators, calls and parentheses. Operands that are joined by `&&`
+/// alone or by `||` alone are on one level.
 pub const EXPRESSION_LEVELS_MAX: usize = 100;
 
 type Parsed = Result<Tree, ExpressionError>;
@@ -51,13 +51,13 @@ pub(super) fn parse(text: &str) -> Result<(Node, Vec<String>), ExpressionError> 
 struct Parser<'t> {
     text: &'t str,
     tokens: Tokens<'t>,
-    /// Byte at which the current token begins.
+    /// Position in bytes at which the current token begins.
     at: usize,
     token: Token,
-    /// Number of calls of this parser inside each other.
+    /// Number of nested calls of this parser.
     level: usize,
     fields: Vec<String>,
-    /// Place of each field in `fields`.
+    /// Index of each field in `fields`.
     numbers: HashMap<String, usize>,
 }
 
@@ -73,7 +73,7 @@ impl Parser<'_> {
         matches!(self.token, Token::Symbol(found) if found == symbol)
     }
 
-    /// Reads a symbol if it stands here.
+    /// Reads a symbol if it is the current token.
     fn eat(&mut self, symbol: &str) -> Result<bool, ExpressionError> {
         let is_here = self.is(symbol);
         if is_here {
@@ -90,7 +90,7 @@ impl Parser<'_> {
     }
 
     fn place(&self) -> Place {
-        // The length of the text is limited.
+        // The length of the text is limited, so the position fits.
         Place(self.at as u32)
     }
 
@@ -135,7 +135,7 @@ impl Parser<'_> {
         ))
     }
 
-    /// A tree on top of others.
+    /// A tree whose root is above other trees.
     fn above(&self, node: Node, levels: impl IntoIterator<Item = usize>) -> Parsed {
         let below = levels.into_iter().max().unwrap_or(0);
         let levels = self.check(below + 1)?;
@@ -222,7 +222,7 @@ impl Parser<'_> {
         Ok(tree)
     }
 
-    /// The operator of this strength that stands here.
+    /// The operator with this precedence, if it is the current token.
     fn operator(&self, strength: Strength) -> Option<Binary> {
         match self.token {
             Token::Symbol(symbol) => {
@@ -240,7 +240,7 @@ impl Parser<'_> {
         self.chain(Strength::Product, Self::unary)
     }
 
-    /// Operands with operators of one strength between them, from the left.
+    /// Parses operands joined by operators of one precedence, from left to right.
     fn chain(&mut self, strength: Strength, operand: fn(&mut Self) -> Parsed) -> Parsed {
         let mut left = operand(self)?;
         while let Some(op) = self.operator(strength) {
@@ -348,7 +348,7 @@ impl Parser<'_> {
         self.above(Node::Call(function, place, arguments), [levels])
     }
 
-    /// Expressions up to a closing parenthesis, and the largest number of their levels.
+    /// Parses expressions up to a closing parenthesis; returns these and the largest number of their levels.
     fn list(&mut self) -> Result<(Vec<Node>, usize), ExpressionError> {
         let (mut nodes, mut levels) = (Vec::new(), 0);
         loop {

@@ -1,4 +1,4 @@
-//! Prints expressions: the fewest parentheses, one space around operators.
+//! Prints expressions with as few parentheses as possible and one space around operators.
 
 use super::Expression;
 use super::token::is_plain;
@@ -40,7 +40,7 @@ impl Printer<'_> {
                 self.operand(operand, Strength::Unary, f)
             }
             Node::Binary(op, _, operands) => {
-                // Sums and products are read from the left; comparisons have no comparisons as operands.
+                // Sums and products are read from left to right; comparisons cannot be operands of comparisons.
                 let strength = op.strength();
                 let left = match strength {
                     Strength::Comparison => Strength::Sum,
@@ -73,7 +73,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints an operand, in parentheses if it binds less than `strength`.
+    /// Prints an operand, in parentheses if it has a lower precedence than `strength`.
     fn operand(&self, node: &Node, strength: Strength, f: &mut Formatter<'_>) -> fmt::Result {
         if node.strength() >= strength {
             return self.node(node, f);
@@ -113,7 +113,7 @@ fn print_literal(literal: &Literal, f: &mut Formatter<'_>) -> fmt::Result {
         Literal::Null => f.write_str("null"),
         Literal::Bool(value) => value.fmt(f),
         Literal::Integer(number) => number.fmt(f),
-        // Always with a fraction or an exponent, and exactly the same float when read.
+        // The text always has a fraction or an exponent, and reads back as exactly the same float.
         Literal::Float(number) => write!(f, "{number:?}"),
         Literal::Text(text) => print_text(text, f),
     }

@@ -9,7 +9,7 @@ use tidalite_pager::{Error, Result};
 /// A value of a field, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueRef<'a> {
-    /// `null`, or no such field.
+    /// `null`, or a missing field.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -53,8 +53,8 @@ impl<'a> From<EncodedValue<'a>> for ValueRef<'a> {
 
 /// A message on which an expression is evaluated.
 pub trait FieldSource {
-    /// The value at the dotted path `path`, by the rule of [`Document::find`]; null if there is none. `index` is the
-    /// place of the path in [`crate::Expression::fields`], for sources that look the paths up beforehand.
+    /// The value at the dotted path `path`, by the rule of [`Document::find`]; null if it does not exist. `index` is
+    /// the index of the path in [`crate::Expression::fields`], for sources that look the paths up beforehand.
     ///
     /// # Errors
     /// If the message cannot be read. The evaluation ends with this error.

@@ -9,7 +9,7 @@ pub(super) enum Token {
     Text(String),
     /// A name without `$`: a field, a function or a word of the language.
     Name(String),
-    /// A name behind `$` or between backticks: a field.
+    /// A name after `$` or in backticks: a field.
     Field(String),
     /// An operator or a bracket.
     Symbol(&'static str),
@@ -21,7 +21,7 @@ impl Token {
         matches!(self, Self::Name(found) if found == name)
     }
 
-    /// The token as an error shows it.
+    /// The token as it is shown in an error.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Integer(number) => format!("the number {number}"),
@@ -42,13 +42,13 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Symbols. Of symbols with the same beginning, the longer one comes first.
+/// All symbols. If one symbol is the beginning of another, the longer one comes first.
 const SYMBOLS: [&str; 21] = [
     "&&", "||", "==", "!=", "<=", ">=", "!~", "<", ">", "~", "!", "+", "-", "*", "/", "%", "?",
     ":", "(", ")", ",",
 ];
 
-/// Common slips, each with the symbol that was probably meant.
+/// Common slips, each with the symbol that was probably intended.
 const SLIPS: [(&str, &str); 6] = [
     ("===", "\"==\""),
     ("<>", "\"!=\""),
@@ -58,7 +58,7 @@ const SLIPS: [(&str, &str); 6] = [
     ("|", "\"||\""),
 ];
 
-/// Reads tokens off a text.
+/// Reads tokens from a text.
 pub(super) struct Tokens<'t> {
     text: &'t str,
     at: usize,
@@ -69,7 +69,7 @@ impl<'t> Tokens<'t> {
         Self { text, at: 0 }
     }
 
-    /// The next token and the byte at which it begins.
+    /// The next token and the position in bytes at which it begins.
     pub(super) fn next(&mut self) -> Result<(usize, Token), ExpressionError> {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
@@ -183,7 +183,7 @@ impl<'t> Tokens<'t> {
             self.eat(b"+-");
             is_whole = self.digits();
         }
-        // `1.5.2` and `12km` are slips, not two tokens.
+        // `1.5.2` and `12km` are reported as slips instead of being read as two tokens.
         let next = self.text[self.at..].chars().next();
         is_whole &= next.is_none_or(|next| !is_letter_or_digit(next) && next != '.');
         let digits = &self.text[start..self.at];
@@ -218,7 +218,7 @@ impl<'t> Tokens<'t> {
         })
     }
 
-    /// Reads characters between two `quote`s.
+    /// Reads the characters between two `quote`s.
     fn quoted(&mut self, quote: char) -> Result<String, ExpressionError> {
         let start = self.at;
         let mut text = String::new();
@@ -244,7 +244,7 @@ impl<'t> Tokens<'t> {
                         digits.len() <= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
                     });
                     let number = digits.and_then(|digits| {
-                        // The brackets and digits are read.
+                        // The escape's brackets and digits have been read.
                         chars.nth(digits.len() + 1)?;
                         u32::from_str_radix(digits, 16).ok()
                     });
@@ -272,7 +272,7 @@ impl<'t> Tokens<'t> {
     }
 }
 
-/// Whether a text begins with a symbol that is not followed by `=`, which would make it another symbol.
+/// Whether a text begins with a symbol that is not followed by `=`, which would turn it into another symbol.
 fn is_exactly(text: &str, symbol: &str) -> bool {
     text.strip_prefix(symbol)
         .is_some_and(|rest| !rest.starts_with('='))

@@ -1,9 +1,9 @@
-//! The tree of an expression. Fields are numbers of the list of the fields that the expression reads.
+//! The syntax tree of an expression. A field is stored as its index in the list of fields that the expression reads.
 
 use super::function::Function;
 
-/// Byte of the text at which an operator or a function stands, for errors. Equal to any other, so that trees compare
-/// without their positions.
+/// Position in bytes of an operator or a function in the text, for errors. All positions compare as equal, so that
+/// trees are compared without them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place(pub(super) u32);
 
@@ -17,9 +17,9 @@ impl PartialEq for Place {
 pub(super) enum Literal {
     Null,
     Bool(bool),
-    /// From 0 to `u64::MAX`.
+    /// A number from 0 to `u64::MAX`.
     Integer(u64),
-    /// Finite and not negative.
+    /// A number that is finite and not negative.
     Float(f64),
     Text(String),
 }

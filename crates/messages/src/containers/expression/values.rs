@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use tidalite_pager::Result;
 
-/// A value; texts are borrowed from the message or the expression where possible.
+/// A value. Texts are borrowed from the message or the expression where possible.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'v> {
     Null,
@@ -34,7 +34,7 @@ impl<'v> Value<'v> {
             | ValueRef::Encoded(EncodedValue::List(_) | EncodedValue::Object(_)) => {
                 Self::Nested(value)
             }
-            // A source of a caller may wrap any value.
+            // A source that a caller implements may wrap any value.
             ValueRef::Nested(value) => Self::of_field(value.into()),
             ValueRef::Encoded(value) => Self::of_field(value.into()),
         }
@@ -59,7 +59,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// The kind of the value, as errors name it.
+    /// The kind of the value, as it is named in errors.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -74,7 +74,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Whether two values that are not null are equal; `None` for two lists or objects, which are not compared.
+    /// Whether two values that are not null are equal; `None` if both are lists or objects, which are not compared.
     pub(super) fn equals(&self, other: &Self) -> Option<bool> {
         match (self, other) {
             (Self::Nested(_), Self::Nested(_)) => None,
@@ -102,7 +102,7 @@ impl<'v> Value<'v> {
             Self::Text(text) => FieldValue::Text(text.into_owned()),
             Self::Nested(ValueRef::Nested(value)) => value.clone(),
             Self::Nested(ValueRef::Encoded(value)) => value.decode()?,
-            // `of_field` makes no others.
+            // `of_field` creates no other values.
             Self::Nested(_) => FieldValue::Null,
         }))
     }

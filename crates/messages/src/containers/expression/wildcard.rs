@@ -1,15 +1,16 @@
-//! Patterns: `*` matches any characters, `?` matches one, a character behind `\` matches itself.
+//! Patterns: `*` matches any characters, `?` matches one, and a character after `\` matches itself.
 
 use std::str::Chars;
 
 /// Whether the whole text matches a pattern.
 ///
 /// # Cost
-/// At most the product of the lengths; about the length of the text for usual patterns.
+/// At most the product of the two lengths; for usual patterns about the length of the text.
 pub(super) fn matches(text: &str, pattern: &str) -> bool {
     let (mut text, mut pattern) = (text.chars(), pattern.chars());
-    // The rests of both at the last `*`: a failure behind it gives it one more character. Earlier ones need no second
-    // try, because the last can take whatever they could.
+    // The remaining text and pattern after the last `*`. If the match fails later, the `*` matches one more character
+    // and the match is tried again. Earlier `*` need no second try, because the last one can match any characters that
+    // they could.
     let mut last: Option<(Chars<'_>, Chars<'_>)> = None;
     loop {
         let is_match = match pattern.next() {

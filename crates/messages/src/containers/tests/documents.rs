@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tidalite_pager::{Error, Result};
 use tidalite_testkit::rng::Rng;
 
-/// A dictionary in memory: it gives names the numbers 0, 3, 6 and so on.
+/// A dictionary in memory, which assigns the numbers 0, 3, 6 and so on to names.
 #[derive(Default)]
 pub(super) struct Names(Vec<Arc<str>>);
 
@@ -45,7 +45,7 @@ impl Names {
     }
 }
 
-/// Equality that tells -0.0 and 0.0 apart.
+/// Equality that distinguishes -0.0 from 0.0.
 pub(super) fn same(a: &FieldValue, b: &FieldValue) -> bool {
     match (a, b) {
         (FieldValue::Float(a), FieldValue::Float(b)) => a.to_bits() == b.to_bits(),
@@ -286,7 +286,7 @@ fn limits_are_kept_and_named() {
             Error::Limit { .. } | Error::Unsupported { .. }
         ));
         assert!(error.to_string().contains(text), "{error}");
-        // Encoding finds the same, and leaves the bytes as they were.
+        // The encoder finds the same problem, and leaves the bytes unchanged.
         let document = Document::of_checked(wrong);
         if document.check().is_err() {
             let mut bytes = b"earlier".to_vec();
@@ -400,7 +400,7 @@ fn numbers_are_all_that_a_search_finds() {
     }
 }
 
-/// Looking for each number would compare 10^10 names.
+/// Searching for each number separately would compare 10^10 names.
 #[test]
 fn numbers_of_a_large_object_are_found_at_once() {
     for dot in ["", "."] {
@@ -432,7 +432,7 @@ fn paths_into_damaged_objects_end_at_the_limit_of_levels() {
     assert!(matches!(error, Error::Corrupt(_)), "{error}");
 }
 
-/// Decodes by every way; returns whether the whole is valid.
+/// Decodes a message in every available way; returns whether the whole message is valid.
 fn read_all(names: &Names, bytes: &[u8]) -> bool {
     let whole = names.decode(bytes);
     let Ok(encoded) = EncodedDocument::new(bytes) else {
@@ -456,7 +456,7 @@ fn read_all(names: &Names, bytes: &[u8]) -> bool {
     match whole {
         Ok(document) => {
             assert!(is_good, "{document:?}");
-            // Whatever can be read can be written.
+            // Every message that can be read can be written again.
             document.check().unwrap();
             true
         }

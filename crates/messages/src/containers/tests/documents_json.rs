@@ -1,4 +1,4 @@
-//! Documents as JSON, against serde_json.
+//! Documents as JSON, compared with serde_json.
 
 use super::documents::{random_document, same, same_fields};
 use crate::containers::document::{DOCUMENT_FIELDS_MAX, Document};
@@ -6,8 +6,8 @@ use crate::containers::value::FieldValue;
 use tidalite_pager::Error;
 use tidalite_testkit::rng::Rng;
 
-/// Compares a value with the one that `serde_json` reads. Its floats may be off by some units in the last place, and
-/// -0 is a float to it.
+/// Compares a value with the one that `serde_json` reads. The floats of `serde_json` may differ by some units in the
+/// last place, and it reads -0 as a float.
 fn agrees(ours: &FieldValue, theirs: &serde_json::Value) -> bool {
     use serde_json::Value;
     match (ours, theirs) {
@@ -43,7 +43,7 @@ fn random_documents_come_back_from_json() {
         let theirs = serde_json::from_str(&text).unwrap();
         let whole = FieldValue::Object(document.fields().to_vec());
         assert!(agrees(&whole, &theirs), "seed {seed}: {text}");
-        // The same with spaces and line ends, which the other writer adds, and in the order of the names.
+        // The same document with spaces and line breaks, as another writer produces it, and sorted by name.
         let pretty = serde_json::to_string_pretty(&theirs).unwrap();
         let loose = Document::from_json(&pretty).unwrap();
         assert_eq!(loose.len(), document.len());
@@ -83,7 +83,7 @@ fn changed_texts_are_read_as_serde_json_reads_them() {
                 assert!(agrees(&whole, &theirs), "seed {seed}: {text}");
             }
             (Err(_), Err(_)) => both[1] += 1,
-            // Our rules are stricter.
+            // Our rules are stricter here.
             (Err(error), Ok(_)) => {
                 let error = error.to_string();
                 let rules = [

@@ -1,4 +1,4 @@
-//! Random expressions against an interpreter that follows the rules word by word.
+//! Random expressions, compared with an interpreter that follows the documented rules literally.
 
 use super::documents::{Names, same};
 use crate::containers::codec::EncodedDocument;
@@ -108,7 +108,7 @@ fn random_tree(rng: &mut Rng, levels: usize) -> Tree {
     }
 }
 
-/// Writes a tree with parentheses around every operand, and now and then spaces.
+/// Writes a tree with parentheses around every operand, and with spaces at random.
 fn write(tree: &Tree, rng: &mut Rng, out: &mut String) {
     let list = |trees: &[Tree], rng: &mut Rng, out: &mut String| {
         for (at, tree) in trees.iter().enumerate() {
@@ -183,7 +183,7 @@ use FieldValue::{Bool, Float, Integer, List, Null, Object, Text};
 /// A result, or an error.
 type Outcome = Result<FieldValue, ()>;
 
-/// The order of two values that have one.
+/// The order of two values that can be ordered.
 fn order(a: &FieldValue, b: &FieldValue) -> Option<Ordering> {
     match (a, b) {
         (Integer(a), Integer(b)) => Some(a.cmp(b)),

@@ -19,7 +19,7 @@ fn message() -> Document {
     Document::from_json(text).unwrap()
 }
 
-/// Evaluates an expression and writes the result as JSON; an error begins with `!`.
+/// Evaluates an expression and returns the result as JSON; an error begins with `!`.
 fn result(text: &str) -> String {
     let document = message();
     let message = MessageFields {
@@ -296,7 +296,7 @@ fn patterns_match_whole_texts() {
             "true",
         ),
     ]);
-    // Many stars take no exponential time.
+    // The time does not grow exponentially with the number of stars.
     let text = format!("'{}' ~ '{}b'", "a".repeat(2_000), "*a".repeat(500));
     check(&[(&text, "false")]);
 }
@@ -529,7 +529,7 @@ fn printed_texts_have_the_fewest_parentheses() {
         Expression::parse("a").unwrap(),
         Expression::parse("b").unwrap()
     );
-    // Long filters of one kind are one level.
+    // Long filters with one kind of operator count as one level.
     let many: Vec<String> = (0..1000).map(|at| format!("a == {at}")).collect();
     let many = Expression::parse(&many.join(" || ")).unwrap();
     let mut document = Document::default();

@@ -80,7 +80,7 @@ impl Bucket {
         Ok(problems)
     }
 
-    /// Expects that all rules hold and no page is lost.
+    /// Expects that all rules of the format hold and that no page has leaked.
     pub(super) fn assert_sound(&mut self) {
         assert_eq!(self.problems().unwrap(), Vec::<String>::new());
         self.root.seal(&mut self.pages).unwrap();
@@ -99,7 +99,7 @@ pub(super) fn hash_of(chunk_bytes: u32, bytes: &[u8]) -> ContentHash {
     hasher.finish()
 }
 
-/// Bytes that differ from place to place and from seed to seed.
+/// Bytes that depend on their position and on the seed.
 pub(super) fn bytes_of(seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     tidalite_testkit::rng::Rng::new(seed).fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! Damaged rows give typed errors, a check finds them, and recovery drops no more than it must.
+//! Damaged rows cause typed errors, a check finds them, and a recovery drops no more than necessary.
 
 use super::common::{Bucket, SMALL, bytes_of, hash_of};
 use crate::objects::chunks::{ChunkHash, shares_of};
@@ -246,7 +246,7 @@ fn a_check_finds_each_broken_rule() {
         (Part::LinkExpiry, "LinkExpiry at byte 0: found no such row"),
     ];
     for (of, text) in table {
-        // Every row of a part is needed.
+        // Every row of the part is necessary.
         for (key, _) in rows(&full(), of).into_iter().step_by(5) {
             let mut bucket = full();
             set(&mut bucket, of, &key, None);
@@ -360,7 +360,7 @@ fn a_changed_chunk_is_found_by_verification() {
     assert_eq!(bucket.reader().verify("missing", 3).unwrap(), None);
 }
 
-/// Calls everything; errors are fine, panics are not.
+/// Calls all functions: errors are permitted, panics are not.
 fn exercise(bucket: &mut Bucket, rng: &mut Rng) {
     let now = rng.between(0, 4000);
     let name = format!("object {}", rng.below(20));

@@ -1,5 +1,5 @@
-//! Random operations on a bucket against maps in memory, with chunks of few bytes, uploads in between, and a clock that
-//! moves.
+//! Random operations on a bucket, compared with maps in memory, with small chunks, uploads in between, and an advancing
+//! clock.
 
 use super::common::{Bucket, bytes_of, hash_of};
 use crate::{
@@ -46,9 +46,9 @@ struct Upload {
     chunk_bytes: u32,
     expires: i64,
     attributes: ObjectAttributes,
-    /// Bytes of an upload by appending.
+    /// Bytes of an upload in append mode.
     appended: Vec<u8>,
-    /// Chunks of a part and the parts, of an upload in parts.
+    /// For an upload in parts: the number of chunks of a part, and the parts.
     parts: Option<(u32, BTreeMap<u32, Vec<u8>>)>,
 }
 
@@ -107,7 +107,7 @@ impl Model {
         }
     }
 
-    /// Names in the order in which objects make room.
+    /// Names in the order in which objects are removed to make room.
     fn victims(&self) -> Vec<String> {
         let mut due: Vec<_> = self
             .objects
@@ -789,7 +789,7 @@ fn random_operations(seed: u64, steps: u64) {
         }
     }
     run.compare();
-    // Everything can be removed, and nothing is left.
+    // All objects can be removed, and then nothing is left.
     let names: Vec<String> = run.model.objects.keys().cloned().collect();
     for name in names {
         let _ = run

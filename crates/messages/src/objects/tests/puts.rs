@@ -14,7 +14,7 @@ fn begin(bucket: &mut Bucket, name: &str, now: i64) -> ObjectPut {
 
 #[test]
 fn a_put_that_was_rolled_back_leaves_other_puts_alone() {
-    // Another put of another name, of another time, and with another number of bytes.
+    // Other puts: with another name, another time, and another number of bytes.
     for (name, began, len) in [("b", 0, 40), ("a", 1, 40), ("a", 0, 60)] {
         let mut bucket = Bucket::new(SMALL);
         bucket.assert_sound();

@@ -1,4 +1,4 @@
-//! Reading: ranges, cursors, snapshots, cost, and objects beyond ten gigabytes.
+//! Reading: ranges, cursors, snapshots, cost, and objects larger than ten gigabytes.
 
 use super::common::{Bucket, SMALL, bytes_of, hash_of};
 use crate::objects::keys::{check_chunk_count, chunk_count, chunk_key, chunk_len};
@@ -29,7 +29,7 @@ fn the_hash_of_an_object_is_blake3_over_the_hashes_of_its_chunks() {
         ..SMALL
     });
     assert_eq!(bucket.put("a", b"123456789", 0).info.hash, expected);
-    // The hash of an empty object is BLAKE3 of nothing.
+    // The hash of an empty object is BLAKE3 of an empty input.
     let empty = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
     let stored = bucket.put("empty", b"", 0).info;
     assert_eq!(
@@ -59,7 +59,7 @@ fn division_into_chunks_is_right_beyond_ten_gigabytes() {
 
 #[test]
 fn an_object_beyond_twelve_gigabytes_is_read_at_its_end() {
-    // Only the last part of the object is stored: its manifest is made by hand.
+    // Only the last part of the object is stored, and its manifest is written by hand.
     let mut bucket = Bucket::new(BucketOptions {
         chunk_bytes: MIB,
         ..SMALL

@@ -36,7 +36,7 @@ fn conditions_hold_as_their_table_says() {
     let mut bucket = Bucket::new(SMALL);
     let (own, other) = (hash_of(16, b"old"), hash_of(16, b"other"));
     let table = [
-        // condition, put over an object, put without one
+        // Columns: condition; does a put replace an existing object; does it create a missing one.
         (ObjectCondition::Always, true, true),
         (ObjectCondition::Missing, false, true),
         (ObjectCondition::Exists, true, false),
@@ -47,7 +47,7 @@ fn conditions_hold_as_their_table_says() {
     ];
     for (condition, over, without) in table {
         for (exists, expected) in [(true, over), (false, without)] {
-            // An expired object is like none.
+            // An expired object counts as missing.
             let expires = if exists { 10 } else { 5 };
             bucket
                 .put_with("a", b"old", expiring(expires, false), 0)
@@ -121,7 +121,7 @@ fn expiry_is_absolute_and_can_be_extended_and_cleared() {
             .is_some()
     );
     assert_eq!(names(&bucket, i64::MAX), ["a", "b", "safe"]);
-    // An expired object cannot be revived.
+    // An expired object cannot be restored.
     assert!(
         change(&mut bucket, "b", Some(Some(30)), None, 20)
             .done()
@@ -172,14 +172,14 @@ fn rotation_removes_expired_and_then_the_oldest_but_no_protected_objects() {
     let stored = bucket.put("newer", &[6; 50], 8);
     assert_eq!((stored.removed.objects, stored.removed.bytes), (2, 50));
     assert_eq!(names(&bucket, 8), ["new", "newer", "protected", "young"]);
-    // More than the unprotected objects would be needed: nothing is removed.
+    // Removing all unprotected objects would not make enough room: nothing is removed.
     let found = bucket.put_with("huge", &[7; 90], ObjectAttributes::default(), 9);
     assert_eq!(
         limit_of(found),
         ("bytes of all objects of the bucket", 110, 100)
     );
     assert_eq!(names(&bucket, 9), ["new", "newer", "protected", "young"]);
-    // Lowered limits hold for the next put, or when room is made.
+    // Lowered limits apply to the next put, or when room is made.
     bucket
         .writer()
         .set_options(BucketOptions {
@@ -222,7 +222,7 @@ fn a_full_bucket_rejects_but_expired_objects_make_room() {
         limit_of(bucket.put_with("b", &[1; 41], none(), 4)),
         ("bytes of an object", 41, 40)
     );
-    // A put of several chunks that is refused leaves no chunks.
+    // A refused put of several chunks leaves no chunks.
     let before = bucket.reader().stat().unwrap();
     limit_of(bucket.put_with("b", &[1; 39], none(), 4));
     assert_eq!(bucket.reader().stat().unwrap(), before);

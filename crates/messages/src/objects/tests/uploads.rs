@@ -31,7 +31,7 @@ fn an_upload_continues_where_it_stopped_and_copies_only_its_last_chunk() {
         let piece = &bytes[offset..end];
         let found = bucket.writer().append(id, offset as u64, piece, 1).unwrap();
         assert_eq!(found, UploadAppend::Done { len: end as u64 });
-        // The client repeats the call, because it has not seen the answer.
+        // The client repeats the call, because it has not received the response.
         let found = bucket.writer().append(id, offset as u64, piece, 1).unwrap();
         assert_eq!(found, UploadAppend::Expected { offset: end as u64 });
         offset = end;

@@ -1,4 +1,4 @@
-//! Calls at their limits: the number of groups, expired messages, work that is not done.
+//! Calls at their limits: the number of groups, expired messages, unfinished work.
 
 use crate::queues::answer::Answered::Unknown;
 use crate::queues::groups::GroupStart;
@@ -46,7 +46,7 @@ fn without_numbers_for_groups_nothing_changes() {
     table.assert_whole();
 }
 
-/// Expired messages of one ordering key, which become ready one by one, do not hold up a call.
+/// Expired messages with one ordering key become ready one by one, but do not delay a call.
 #[test]
 fn a_lease_reads_ready_messages_once() {
     tidalite_testkit::watch();

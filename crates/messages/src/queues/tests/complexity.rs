@@ -1,4 +1,4 @@
-//! Complexity by counters.
+//! Complexity, measured with counters.
 
 use crate::queues::lease::LeaseLimits;
 use crate::queues::message::NewMessage;
@@ -7,7 +7,7 @@ use crate::queues::tests::table::Table;
 use std::sync::atomic::Ordering::Relaxed;
 use tidalite_pager::PageRead;
 
-/// A queue with many messages that wait behind one, many that are delayed, and 100 that are ready.
+/// A queue with many messages that wait for an earlier one, many delayed ones, and 100 ready ones.
 fn crowded(messages: u64) -> Table {
     let mut table = Table::new(4096, QueueOptions::default());
     let mut pushed = 0;
@@ -80,7 +80,7 @@ fn calls_do_not_visit_messages_that_wait() {
     assert!(counts[1][2] < 60 && counts[1][3] < 30, "{counts:?}");
 }
 
-/// Acknowledged messages leave nothing behind, in whatever order they are acknowledged.
+/// Acknowledged messages leave no rows, in whatever order they are acknowledged.
 #[test]
 fn a_queue_does_not_grow_with_acknowledged_messages() {
     tidalite_testkit::watch();

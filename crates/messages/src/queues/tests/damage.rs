@@ -1,4 +1,4 @@
-//! Bytes that no writer would write give errors, never panics, and a check finds rows that contradict each other.
+//! Bytes that no writer writes cause errors, never panics; a check finds rows that contradict each other.
 
 use crate::queues::counters::{Group, State};
 use crate::queues::groups::GroupStart;
@@ -105,7 +105,7 @@ pub(super) fn put(table: &mut Table, of: Part, key: &[u8], value: Option<&[u8]>)
     .unwrap();
 }
 
-/// Expects a check to find a problem, or to fail.
+/// Expects the check to find a problem, or to fail.
 fn finds(table: &Table, what: &str) {
     if let Ok(problems) = table.problems() {
         assert!(!problems.is_empty(), "{what}");
@@ -158,7 +158,7 @@ fn a_check_finds_wrong_counters() {
     group(&|group| group.next_lease = 0);
 }
 
-/// Changed bytes of any row give an error or other results, never a panic or an endless loop.
+/// Changed bytes in any row cause an error or other results, never a panic or an endless loop.
 #[test]
 fn changed_rows_do_no_harm() {
     tidalite_testkit::watch();
@@ -195,7 +195,7 @@ fn changed_rows_do_no_harm() {
     }
 }
 
-/// Calls everything until the first error.
+/// Calls all functions until the first error.
 fn use_all<W: PageWrite>(root: &mut tidalite_kv::Tree, w: &mut W) {
     let mut all = || {
         let mut queue = QueueWriter::open(root, w)?;
@@ -215,7 +215,7 @@ fn use_all<W: PageWrite>(root: &mut tidalite_kv::Tree, w: &mut W) {
     drop(all());
 }
 
-/// A key of a set that is shorter than its prefix and the number of a block is an error.
+/// If the key of a set is shorter than its prefix and the number of a block, an error is returned.
 #[test]
 fn short_keys_of_sets_are_errors() {
     for of in [Part::Ready, Part::Due, Part::Waiting, Part::Open] {
@@ -232,7 +232,7 @@ fn short_keys_of_sets_are_errors() {
     }
 }
 
-/// A message that is missing is an error, not work that never ends.
+/// A missing message causes an error instead of work that never ends.
 #[test]
 fn a_missing_message_ends_maintenance() {
     let mut table = Table::new(512, QueueOptions::default());
@@ -252,7 +252,7 @@ fn random_bytes_are_decoded_without_harm() {
         let mut bytes = vec![0; rng.index(100)];
         rng.fill(&mut bytes);
         if rng.one_in(2) {
-            // Mostly small numbers, which are lengths and flags that may be right.
+            // Mostly small numbers: these are plausible as lengths and flags.
             bytes.iter_mut().for_each(|byte| *byte &= 0x1f);
         }
         drop(QueueOptions::decode(&bytes));

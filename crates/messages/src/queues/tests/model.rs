@@ -1,4 +1,4 @@
-//! A plain queue in memory with the same rules, without any index: every question is answered by looking at all messages.
+//! A plain queue in memory with the same rules but without any index: every operation examines all messages.
 
 use crate::queues::answer::Answered;
 use crate::queues::due::DeadReason;
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// A copy, to try calls with.
+    /// A copy on which calls can be tried.
     pub(super) fn copied(&self) -> Self {
         Self {
             options: self.options,
@@ -97,7 +97,7 @@ impl Model {
         self.messages.values().map(|message| message.bytes).sum()
     }
 
-    /// The first phase of a message that nothing blocks.
+    /// The first phase of a message that is not blocked by another message.
     fn first(message: &Message, now: i64) -> Phase {
         match message.not_before {
             Some(until) if until > now => Phase::Delayed { until },
@@ -127,7 +127,7 @@ impl Model {
         group.open.insert(id, Open { phase, count: 0 });
     }
 
-    /// Gives lanes without a head a new one, and forgets messages that no group needs.
+    /// Assigns new heads to lanes without a head, and removes messages that no group needs.
     fn settle(&mut self, now: i64) {
         let messages = &mut self.messages;
         for group in self.groups.values_mut() {
@@ -253,7 +253,7 @@ impl Model {
         ids
     }
 
-    /// The row of a group that is used: the default group gets its name.
+    /// The row of a group that is in use: the default group gets its name.
     fn used(&mut self, name: &str) -> bool {
         if name == "default"
             && !self.groups.contains_key(name)
@@ -388,7 +388,7 @@ impl Model {
         if self.options.retention > 0 {
             let retention = self.options.retention;
             let mut ids = self.ids_that(|message| message.pushed + retention <= now);
-            // Only the oldest: a younger one ends it.
+            // Only the oldest messages are removed; a younger one ends the removal.
             let oldest: Vec<u64> = self.messages.keys().copied().take(ids.len()).collect();
             ids.retain(|id| oldest.contains(id));
             self.aged += ids.len() as u64;

@@ -1,5 +1,5 @@
-//! Random calls with a moving clock, several groups and consumers: a queue and the model give the same results. An auditor that
-//! knows neither of them checks the promises to consumers.
+//! Random calls with an advancing clock, several groups and consumers: the queue and the model must return the same
+//! results. An auditor that is independent of both checks the guarantees to consumers.
 
 use crate::queues::answer::Answered;
 use crate::queues::groups::GroupStart;
@@ -21,7 +21,7 @@ const KEYS: [&[u8]; 4] = [b"", b"k1", b"k2", b"key 3"];
 /// Deadline and ordering key of a leased message.
 type Live = (i64, Option<Vec<u8>>);
 
-/// Knows the messages that were delivered and acknowledged.
+/// Records the messages that were delivered and acknowledged.
 #[derive(Default)]
 struct Auditor {
     acked: BTreeSet<(String, u64)>,
@@ -79,7 +79,7 @@ impl Auditor {
         }
     }
 
-    /// Messages that a purge, an expiry or an overflow removed are not leased any longer.
+    /// Messages that were removed by a purge, an expiry or an overflow are no longer leased.
     fn forget_removed(&mut self, model: &Model) {
         self.live.retain(|(group, id), _| {
             let group = model.groups.get(group);
@@ -87,7 +87,7 @@ impl Auditor {
         });
     }
 
-    /// A group was dropped: another one of this name begins anew.
+    /// A group was dropped; another group with this name has no history.
     fn forget(&mut self, group: &str) {
         self.acked.retain(|(of, _)| of != group);
         self.live.retain(|(of, _), _| of != group);
@@ -162,7 +162,7 @@ impl Run {
             return;
         }
         if self.model.options.overflow == Overflow::Reject {
-            // All or none: the model tells whether all fit.
+            // Either all messages are stored or none: the model determines whether all fit.
             let mut copy = self.model.copied();
             if messages
                 .iter()
@@ -455,7 +455,7 @@ fn random_calls_agree_with_a_plain_queue() {
     }
 }
 
-/// Without expiry, retention and overflow every message reaches every group and is acknowledged there once.
+/// Without expiry, retention and overflow, every message reaches every group and is acknowledged once by each.
 #[test]
 fn no_message_is_lost() {
     tidalite_testkit::watch();

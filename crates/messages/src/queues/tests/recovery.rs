@@ -1,4 +1,4 @@
-//! A recovery repairs a queue of which rows or parts are lost: no stored message is lost, and none is delivered less than
+//! A recovery repairs a queue that has lost rows or parts: no stored message is lost, and each is delivered at least
 //! once.
 
 use crate::queues::groups::GroupStart;
@@ -30,7 +30,7 @@ fn open_ids(table: &Table, group: &str) -> BTreeSet<u64> {
     open.get(&number).into_iter().flatten().collect()
 }
 
-/// Everything that the group has not finished, delivered one by one until nothing is left.
+/// Delivers everything that the group has not finished, one message at a time, until nothing is left.
 fn drain(table: &mut Table, group: &str) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     let mut now = 8000;

@@ -36,7 +36,7 @@ impl Table {
         }
     }
 
-    /// Leases up to 100 messages of the default group for 10.
+    /// Leases up to 100 messages of the default group for a duration of 10.
     fn lease(&mut self, consumer: &str, now: i64) -> Vec<u64> {
         let limits = LeaseLimits::messages(100);
         let found = self.write().lease("default", consumer, 10, limits, now);
@@ -163,7 +163,7 @@ fn dead_letters_are_listed_requeued_and_dropped() {
     );
     assert_eq!(table.lease("one", 0), [first]);
     assert_eq!(table.lease("one", 10), [first]);
-    // The second lease lapses: the message is dead, and the next one of its key is free.
+    // The second lease lapses: the message becomes a dead letter, and the next one with its key is ready.
     assert_eq!(table.lease("one", 20), [second]);
     table
         .write()
@@ -247,7 +247,7 @@ fn full_queues_follow_their_policy() {
         }
         table.assert_whole();
         if overflow == Overflow::DropOldest {
-            // A batch that is larger than the queue leaves its last messages.
+            // If a batch is larger than the queue, its last messages remain.
             table.write().push_many(&[message(b"2"); 9], 0).unwrap();
             let left = table.read().messages(0, 10).unwrap();
             assert_eq!(
@@ -281,7 +281,7 @@ fn a_repeated_push_stores_nothing_within_the_window() {
     assert_eq!(table.write().push(&new, 100).unwrap(), Pushed::Stored(3));
     assert_eq!(table.read().stat().unwrap().repeated, 2);
     table.assert_whole();
-    // Keys that have left the window are removed with the pushes after them.
+    // Keys that have left the window are removed by later pushes.
     for i in 0..50_i64 {
         let key = i.to_be_bytes();
         let new = NewMessage {
@@ -346,7 +346,7 @@ fn each_group_gets_every_message() {
         assert!(table.write().drop_group(group).unwrap());
         assert!(!table.write().drop_group(group).unwrap());
     }
-    // Without a group, messages wait; messages of dropped groups are removed.
+    // Without a group, messages are kept; messages of dropped groups are removed.
     let waits = table.push(message(b"waits"), 0);
     assert!(!table.write().maintain(10, 0).unwrap());
     assert_eq!(table.read().stat().unwrap().messages, 1);
@@ -446,7 +446,7 @@ fn limits_are_errors_and_change_nothing() {
     table.assert_whole();
 }
 
-/// The ids of a queue are also right far beyond the first block of a set.
+/// The order of ids is correct far beyond the first block of a set, too.
 #[test]
 fn ids_of_many_blocks_are_in_order() {
     tidalite_testkit::watch();

@@ -1,4 +1,5 @@
-//! Damage is reported, never a panic: changed rows of each part, random bytes in rows, and recovery afterwards.
+//! Damage is reported and never causes a panic: changed rows of each part, random bytes in rows, and recovery
+//! afterwards.
 
 use super::{Table, found};
 use crate::topics::expiry::row_of;
@@ -143,7 +144,8 @@ fn parts_that_are_lost_are_built_from_the_messages() {
             Part::State => 1 << 32,
             _ => 1,
         };
-        // A reader of the feed may have seen any number up to the last one, or a number that was lost with the state.
+        // A reader of the feed may have seen any number up to the last one, including numbers that were lost with the
+        // state.
         assert_eq!(table.reader().sequence(), 60 + gap);
         for after in [0, 59, 60, 59 + gap, 61 + gap, u64::MAX] {
             assert_eq!(
@@ -171,7 +173,7 @@ fn parts_that_are_lost_are_built_from_the_messages() {
     table.assert_whole();
 }
 
-/// Random bytes in the rows of every part: each call returns, with an error or not.
+/// With random bytes in the rows of every part, each call returns, with or without an error.
 #[test]
 fn random_bytes_in_rows_cause_no_panic() {
     for seed in 0..600 {
@@ -271,7 +273,7 @@ fn damaged_options_and_states_are_refused() {
 
 #[test]
 fn a_feed_without_one_of_its_changes_is_damaged() {
-    // The first, one in the middle, the last; and one behind the last.
+    // The first one, one in the middle, the last one, and the one after the last.
     for number in [1u64, 30, 60, 61] {
         let mut table = table();
         change(

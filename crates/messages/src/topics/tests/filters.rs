@@ -1,4 +1,4 @@
-//! Filters: the rules of MQTT 5, and matching against a naive oracle.
+//! Filters: the rules of MQTT 5, and matching, compared with a naive implementation.
 
 use super::{names, oracle, random_filter, random_topic};
 use crate::topics::key::key_of;
@@ -105,7 +105,7 @@ fn filters_match_like_the_oracle_and_skips_lose_no_match() {
         let expected: BTreeSet<Vec<u8>> = topics
             .iter()
             .filter(|topic| {
-                // With another first character the oracle does not hide a topic.
+                // If the first character is replaced, the naive implementation does not hide the topic.
                 let expected = match has_dollar && topic.starts_with('$') {
                     true if text.starts_with(['+', '#']) => {
                         oracle(&text, &topic.replacen('$', "x", 1))

@@ -36,7 +36,7 @@ impl Table {
         TopicsReader::open(&self.root, &self.pages).unwrap()
     }
 
-    /// Publishes messages with the RETAIN flag at the time 1.
+    /// Publishes messages with the RETAIN flag at time 1.
     fn publish(&mut self, messages: &[(&str, &str)]) {
         let messages: Vec<Message<'_>> = messages
             .iter()
@@ -73,7 +73,7 @@ fn filters(texts: &[&str]) -> Vec<Filter> {
         .collect()
 }
 
-/// Topics of all matches in the order of their delivery, each with the filters that match it.
+/// Topics of all matches in the order in which they are returned, each with the filters that match it.
 fn found<R: PageRead>(
     reader: &TopicsReader<R>,
     texts: &[&str],
@@ -93,8 +93,8 @@ fn found<R: PageRead>(
     found
 }
 
-/// Names of levels: short, empty, with bytes that sort next to the separator, prefixes of one another, and one that is
-/// longer than a term.
+/// Names of levels: short, empty, with bytes that sort next to the separator, prefixes of each other, and one that is
+/// longer than a term can be.
 fn names() -> Vec<String> {
     let mut names: Vec<String> = ["a", "b", "", "a\u{1}", "ab", "$", "$b", "a!", "ä", "\u{1}"]
         .map(str::to_owned)
@@ -137,7 +137,7 @@ fn random_filter(rng: &mut Rng, names: &[String]) -> String {
     }
 }
 
-/// Whether a filter matches a topic, told level by level from the text of the standard.
+/// Whether a filter matches a topic, decided level by level as the text of the standard says.
 fn oracle(filter: &str, topic: &str) -> bool {
     fn levels(filter: &[&str], topic: &[&str]) -> bool {
         match (filter, topic) {

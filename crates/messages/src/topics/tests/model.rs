@@ -1,4 +1,4 @@
-//! Random operations on a table of topics against a `BTreeMap`, with small pages.
+//! Random operations on a table of topics, compared with a `BTreeMap`, with small pages.
 
 use super::{Table, names, oracle, random_filter, random_topic};
 use crate::topics::steps::first_target;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
 
-/// A message with its strings.
+/// An owned copy of a message.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Kept {
     payload: Vec<u8>,
@@ -79,7 +79,7 @@ struct Model {
     next_id: u64,
 }
 
-/// The order of keys: '/' sorts before everything else.
+/// The order of keys: `/` sorts before all other characters.
 fn order(topic: &str) -> Vec<u8> {
     topic
         .bytes()
@@ -244,7 +244,7 @@ fn search<R: PageRead>(
         .filter(|(_, filters)| !filters.is_empty())
         .collect();
     let mut search = TopicSearch::new(filters.clone(), options);
-    // The estimate would rarely choose sets in so small a table.
+    // In such a small table the estimate would rarely choose the sets.
     let has_name = texts[0].split('/').any(|level| !matches!(level, "+" | "#"));
     if has_name && !texts[0].starts_with("$share/") && rng.one_in(2) {
         let token = token::encode(&filters, 0, &Place::Terms(0, Vec::new()));
@@ -276,7 +276,7 @@ fn search<R: PageRead>(
     assert_eq!(found, expected, "{texts:?}");
 }
 
-/// The feed has the newest changes, and says when older ones are missing.
+/// The feed has the newest changes, and reports when older ones are missing.
 fn follow<R: PageRead>(reader: &TopicsReader<R>, model: &Model, rng: &mut Rng) {
     let total = model.changes.len() as u64;
     assert_eq!(reader.sequence(), total);
@@ -371,7 +371,7 @@ fn random_operations(seed: u64) {
                 }
             }
             1 => {
-                // A short feed does not tell the order of the changes, which depends on the steps of the purge.
+                // A short feed does not show the order of all changes, which depends on the steps of the purge.
                 let is_short = (1..10_000).contains(&feed_changes);
                 let limit = if is_short {
                     usize::MAX

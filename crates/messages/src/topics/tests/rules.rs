@@ -24,7 +24,7 @@ fn published(created: u64, replaced: u64, removed: u64) -> Published {
 #[test]
 fn the_retain_flag_and_empty_payloads_do_what_the_standard_says() {
     let mut table = Table::new(4096, TopicOptions::default());
-    // Message before, retain flag, payload, changes, message after.
+    // Columns: earlier message, RETAIN flag, payload, changes, later message.
     for (before, retain, payload, expected, after) in [
         (None, false, "new", published(0, 0, 0), None),
         (None, false, "", published(0, 0, 0), None),
@@ -130,7 +130,7 @@ fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
     table.publish(&[("a", "12345"), ("b", "12345"), ("c/d/e", "123")]);
     let stat = table.reader().stat().unwrap();
     assert_eq!((stat.messages, stat.bytes), (3, 20));
-    // Lower limits refuse changes that make the table larger, and no others.
+    // Lower limits refuse only changes that make the table larger.
     let lower = TopicOptions {
         messages_max: 1,
         bytes_max: 5,
@@ -196,7 +196,7 @@ fn expired_messages_are_hidden_at_once_and_purged_in_steps() {
     let purged = table.writer().purge_expired(109, 100).unwrap();
     assert_eq!((purged.removed, purged.has_more), (6, false));
     table.assert_whole();
-    // A message that is dead when it arrives removes the one before.
+    // A message that has already expired on arrival removes the previous message.
     let dead = Message {
         expires: Some(200),
         ..Message::new("a/39", b"x")
@@ -226,7 +226,7 @@ fn the_expiry_index_stays_untouched_while_a_topic_is_published_again() {
     assert_eq!(publish(&mut table, 1, Some(100)), Some(100));
     assert_eq!(publish(&mut table, 2, Some(150)), Some(100));
     assert_eq!(publish(&mut table, 3, Some(180)), Some(100));
-    // The row is due, but the message is not.
+    // The time of the row has passed, but the message has not expired.
     let purged = table.writer().purge_expired(120, 10).unwrap();
     assert_eq!((purged.removed, purged.has_more), (0, false));
     table.assert_whole();
@@ -290,7 +290,7 @@ fn a_snapshot_and_the_feed_together_miss_nothing_and_repeat_nothing() {
             .is_done
     };
     assert!(!page(&table, 1));
-    // While the search is under way, a message that was not delivered yet changes, and a new one arrives.
+    // During the search, a message that was not returned yet changes, and a new one arrives.
     table.publish(&[("b", "2"), ("d", "1")]);
     assert!(page(&table, 10));
     assert_eq!(topics, ["a", "c"]);
@@ -306,7 +306,7 @@ fn a_snapshot_and_the_feed_together_miss_nothing_and_repeat_nothing() {
         table.reader().changes(3, 10).unwrap(),
         TopicChanges::Truncated { from: 5 }
     );
-    // A feed that is turned off and on again begins anew.
+    // A feed that is turned off and on again starts over.
     for feed_changes in [0, 3] {
         let options = TopicOptions {
             feed_changes,

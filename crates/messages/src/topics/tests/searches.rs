@@ -1,4 +1,4 @@
-//! Searches: every match is delivered, in pages, across snapshots; costs are checked by counters.
+//! Searches return every match, in pages and across snapshots; counters check their cost.
 
 use super::{Table, filters, found};
 use crate::topics::token::{self, Place};
@@ -16,7 +16,7 @@ fn counters<R: PageRead>(reader: &TopicsReader<R>, texts: &[&str]) -> SearchCoun
     *search.counters()
 }
 
-/// Topics `device/NNN/param/M`, and some of another shape.
+/// Topics `device/NNN/param/M`, and some of another form.
 fn devices(count: usize) -> Table {
     let mut table = Table::new(4096, TopicOptions::default());
     let of = |device| (0..20).map(move |param| format!("device/{device:03}/param/{param}"));
@@ -74,11 +74,11 @@ fn all_topics_are_found_with_those_that_begin_with_a_dollar() {
     assert_eq!(topics(vec![all.clone()]).len(), 63);
     assert_eq!(topics(vec![with_dollar("+/+/rare")]).len(), 2);
     assert_eq!(topics(filters(&["+/+/rare"])).len(), 1);
-    // Each topic comes once, whichever of the filters comes first.
+    // Each topic is returned once, whichever of its filters comes first.
     let plain = filters(&["#"]).remove(0);
     assert_eq!(topics(vec![all.clone(), plain.clone()]).len(), 63);
     assert_eq!(topics(vec![plain.clone(), all.clone()]).len(), 63);
-    // A token of one search is not one of the other.
+    // A token of one search is not valid in another search.
     let mut search = TopicSearch::new(vec![all], SearchOptions::default());
     search.page(&reader, 2, 5, &mut |_| Ok(())).unwrap();
     let resumed = TopicSearch::resume(vec![plain], SearchOptions::default(), &search.token());
@@ -115,7 +115,7 @@ fn names_behind_wildcards_are_found_by_sets_if_they_are_rare() {
         (1, 1, 2)
     );
     assert!(rare.rows < 10 && rare.pages < 200, "{rare:?}");
-    // The pattern that made other brokers slow: many filters without a match.
+    // A pattern that made other brokers slow: many filters without a match.
     for number in 0..50 {
         let none = counters(&reader, &[&format!("+/+/none{number}/#")]);
         assert!(
@@ -123,7 +123,7 @@ fn names_behind_wildcards_are_found_by_sets_if_they_are_rare() {
             "{none:?}"
         );
     }
-    // Names that most topics have are found by a walk.
+    // Names that most topics have are found with a walk.
     let common = counters(&reader, &["+/+/param/+"]);
     assert_eq!((common.delivered, common.term_lookups), (20_000, 0));
 }
@@ -174,10 +174,10 @@ fn sets_are_read_again_when_topics_were_added_between_pages() {
         search.counters().candidates
     };
     let candidates = page(&table, 3);
-    // An overwrite gives no new id, so the sets stay as they were read.
+    // An overwrite assigns no new id, so the sets that were read remain valid.
     table.publish(&[("a/7/rare", "y")]);
     assert_eq!(page(&table, 1), candidates);
-    // The last topic and the first one, which was delivered, get new ids.
+    // The last topic, and the first one, which was already returned, get new ids.
     table.publish(&[("a/8/rare", ""), ("a/0/rare", "")]);
     table.publish(&[("a/8/rare", "x"), ("a/0/rare", "x")]);
     page(&table, 100);
@@ -199,7 +199,7 @@ fn sets_of_several_names_are_intersected_before_topics_are_read() {
         .page(&table.reader(), 2, 10, &mut |_| Ok(()))
         .unwrap();
     assert_eq!((page.delivered, page.is_done), (1, true));
-    // Twenty topics have the first name, and a hundred the second.
+    // Twenty topics have the first name, and a hundred have the second.
     let counters = search.counters();
     assert_eq!((counters.candidates, counters.rows), (1, 1));
 }
@@ -287,7 +287,7 @@ fn tokens_go_on_in_another_search_and_others_are_refused() {
         for bit in 0..8 {
             let mut other = token.clone();
             other[at] ^= 1 << bit;
-            // A damaged token is refused, or a search goes on somewhere else.
+            // A damaged token is refused, or the search continues at another position.
             if let Ok(mut search) = resume(&["device/+/param/3"], &other) {
                 search.page(&reader, 2, 100, &mut |_| Ok(())).unwrap();
             }

@@ -1,4 +1,4 @@
-//! Complexity by counters.
+//! Complexity, measured with counters.
 
 use super::{Table, doc};
 use crate::containers::append::{Append, AppendOutcome};
@@ -7,8 +7,8 @@ use crate::containers::options::ContainerOptions;
 use std::sync::atomic::Ordering::Relaxed;
 use tidalite_pager::PageRead;
 
-/// A call opens each part once, however many messages and containers it has, and messages in the order of their times
-/// need no lookup.
+/// A call opens each part once, however many messages and containers it has. Messages in the order of their times need
+/// no lookup.
 #[test]
 fn a_batch_opens_parts_once() {
     let mut table = Table::with(ContainerOptions::default());
@@ -27,7 +27,7 @@ fn a_batch_opens_parts_once() {
         assert!(outcomes.all(|outcome| matches!(outcome, AppendOutcome::Stored { .. })));
         let (work, lookups) = (writer.work, writer.fields.lookups);
         assert_eq!((work.lookups, lookups), (0, 3));
-        // Messages, latest values, records; at first names, numbers and fields, too.
+        // Messages, latest values and records; the first call also changes names, numbers and fields.
         assert_eq!(work.parts, if round == 0 { 4 } else { 3 });
     }
     table.assert_whole();
@@ -65,7 +65,7 @@ fn calls_do_not_visit_other_messages() {
         table.append_all(0, &items);
         table.append(0, "y", 0, &[]);
         table.commit();
-        // A full container that rotates.
+        // A full container, which rotates.
         let append = pages_read(&mut table, |table| {
             let appended = table.append_all(0, &[("x", 1_000_000, doc(&[("a", 1)]))]);
             assert_eq!(appended.rotated.len(), 1);
@@ -91,7 +91,7 @@ fn calls_do_not_visit_other_messages() {
     }
     println!("{counts:?}");
     for (few, many) in counts[0].iter().zip(counts[1]) {
-        // The table is one or two levels higher.
+        // The tables are one or two levels higher.
         assert!(many <= few * 2, "{counts:?}");
     }
 }
@@ -116,7 +116,7 @@ fn expired_messages_are_not_stepped_over() {
     assert_eq!((count, cursor.examined()), (9, 9));
 }
 
-/// A dropped container without restore frees its pages without reading them.
+/// Dropping a container that cannot be restored frees its pages without reading them.
 #[test]
 fn a_container_is_dropped_as_a_range() {
     let mut table = Table::with(ContainerOptions::default());

@@ -1,4 +1,4 @@
-//! Bytes that no writer would write give errors, never panics, and a check finds rows that contradict each other.
+//! Bytes that no writer writes cause errors, never panics; a check finds rows that contradict each other.
 
 use super::{Table, doc};
 use crate::containers::append::Append;
@@ -117,7 +117,7 @@ pub(super) fn put(table: &mut Table, of: Part, key: &[u8], value: Option<&[u8]>)
     .unwrap();
 }
 
-/// Expects a check to find a problem, or to fail.
+/// Expects the check to find a problem, or to fail.
 fn finds(table: &Table, what: &str) {
     if let Ok(problems) = table.problems() {
         assert!(!problems.is_empty(), "{what}");
@@ -127,7 +127,7 @@ fn finds(table: &Table, what: &str) {
 #[test]
 fn a_check_finds_every_missing_row() {
     tidalite_testkit::watch();
-    // A container need not have rules of thinning.
+    // A container need not have thinning rules.
     for of in TABLES.into_iter().filter(|of| *of != Part::Thinning) {
         let count = rows(&full(), of).len();
         for at in (0..count).step_by(1 + count / 12) {
@@ -179,7 +179,7 @@ fn a_check_finds_wrong_counters() {
     record(&|record| record.due = i64::MAX);
 }
 
-/// Changed bytes of any row give an error or other results, never a panic or an endless loop.
+/// Changed bytes in any row cause an error or other results, never a panic or an endless loop.
 #[test]
 fn changed_rows_do_no_harm() {
     tidalite_testkit::watch();
@@ -216,7 +216,7 @@ fn changed_rows_do_no_harm() {
     }
 }
 
-/// Work whose container has no record any more: `Unsupported` would say that nothing has changed.
+/// Maintenance of a container that has no record: `Unsupported` would mean that nothing has changed.
 #[test]
 fn work_without_a_record_is_damage() {
     for of in [Part::Containers, Part::Dropped] {
@@ -251,7 +251,7 @@ fn read_all(table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Calls everything, also after errors.
+/// Calls all functions, even after errors.
 fn use_all(root: &mut Tree, pages: &mut ScratchPages) -> Result<()> {
     let document = doc(&[("n", 5), ("new", 5)]);
     let mut writer = ContainersWriter::open(root, pages)?;
@@ -289,7 +289,7 @@ fn random_bytes_are_decoded_without_harm() {
         let mut bytes = vec![0; rng.index(180)];
         rng.fill(&mut bytes);
         if rng.one_in(2) {
-            // Mostly small numbers, which are lengths and flags that may be right.
+            // Mostly small numbers: these are plausible as lengths and flags.
             bytes.iter_mut().for_each(|byte| *byte &= 0x1f);
         }
         drop(ContainerTableOptions::decode(&bytes));

@@ -1,4 +1,4 @@
-//! Limits of appends: what is accepted at each limit, and refused one beyond it.
+//! Limits of appends: the largest accepted value of each limit, and the smallest refused one.
 
 use super::damage::put;
 use super::rules::limit_of;

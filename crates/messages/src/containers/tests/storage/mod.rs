@@ -38,7 +38,7 @@ impl Table {
         Self { root, pages }
     }
 
-    /// A table whose containers have these options.
+    /// A table whose containers have these options by default.
     fn with(defaults: ContainerOptions) -> Self {
         let options = ContainerTableOptions {
             idempotency_window_ns: 1000,
@@ -81,7 +81,7 @@ impl Table {
         self.reader().field_names().unwrap()
     }
 
-    /// The documents of a container that can be seen, each with time and tie.
+    /// The visible documents of a container, each with time and tie.
     fn documents(&self, container: &str, now: i64) -> Vec<(i64, u32, Document)> {
         let (names, reader) = (self.names(), self.reader());
         let mut cursor = reader
@@ -95,7 +95,7 @@ impl Table {
         found
     }
 
-    /// Times of the messages that can be seen.
+    /// Times of the visible messages.
     fn times(&self, container: &str, now: i64) -> Vec<i64> {
         let all = self.documents(container, now);
         all.into_iter().map(|(time, _, _)| time).collect()
@@ -130,7 +130,7 @@ fn decode(names: &FieldNames, document: &[u8]) -> Document {
     codec::decode(document, &|number| names.get(number)).unwrap()
 }
 
-/// A document of integers.
+/// A document with integer fields.
 fn doc(fields: &[(&str, i64)]) -> Document {
     let mut document = Document::default();
     for (name, value) in fields {

@@ -1,4 +1,4 @@
-//! Random operations against the model.
+//! Random operations, compared with the model.
 
 use super::script::{Model, ModelMessage, is_expired, protects};
 use super::{Table, decode};
@@ -59,7 +59,7 @@ struct Run {
     model: Model,
     rng: Rng,
     now: i64,
-    /// How often each thing has happened.
+    /// Number of times that each kind of event has happened.
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -130,7 +130,7 @@ impl Run {
         self.count("rotated by an append", appended.rotated.len());
     }
 
-    /// A time and tie, mostly of a message.
+    /// A random time and tie, usually of an existing message.
     fn some_key(&mut self, name: &str) -> (i64, u32) {
         let keys: Vec<_> = self.model.containers[name]
             .messages
@@ -146,7 +146,7 @@ impl Run {
         }
     }
 
-    /// Whether a message can be seen.
+    /// Whether a message is visible.
     fn is_there(&self, name: &str, key: (i64, u32)) -> bool {
         let found = self.model.containers[name].messages.get(&key);
         let options = self.model.options(name);
@@ -294,7 +294,7 @@ impl Run {
             examined_max: 1 + self.rng.below(10),
             ..RestoreRange::default()
         };
-        // All that could be restored, in the order in which it is read.
+        // All messages that could be restored, in the order in which they are read.
         let mut expected = Vec::new();
         for (number, (deleted_at, free_at, messages)) in
             self.model.containers[&name].deletions.iter().rev()
@@ -458,7 +458,7 @@ impl Run {
         }
     }
 
-    /// After all work is done nothing is left that is due.
+    /// After all maintenance is done, no row is due.
     fn forget_free(&mut self, is_done: bool) {
         let now = self.now;
         if !is_done {
@@ -481,7 +481,7 @@ impl Run {
         }
     }
 
-    /// Compares everything that can be read.
+    /// Compares all readable state.
     fn compare(&mut self) {
         let reader = self.table.reader();
         let listed = reader.list("", None, usize::MAX).unwrap();

@@ -8,7 +8,7 @@ use crate::containers::token::MessageToken;
 use tidalite_pager::Error;
 use tidalite_testkit::rng::Rng;
 
-/// Times with many equal ones.
+/// A table whose messages often have equal times.
 fn crowded() -> Table {
     let mut table = Table::with(ContainerOptions::default());
     let mut items = Vec::new();
@@ -21,7 +21,7 @@ fn crowded() -> Table {
     table
 }
 
-/// Reads one page; returns the keys and the token, which goes through its bytes.
+/// Reads one page; returns the keys and the token, which is encoded and decoded on the way.
 fn page(
     table: &Table,
     containers: &[&str],
@@ -48,7 +48,7 @@ fn page(
     (keys, token)
 }
 
-/// Every page size gives all messages once, in both directions, from one container and from three.
+/// With every page size, in both directions, from one container and from three, all messages are returned exactly once.
 #[test]
 fn pages_are_one_sequence() {
     let table = crowded();
@@ -87,7 +87,7 @@ fn pages_are_one_sequence() {
     }
 }
 
-/// Messages that are deleted between pages, the one of the token among them, cost no other message.
+/// If messages are deleted between pages, including the message of the token, no other message is skipped.
 #[test]
 fn pages_survive_deletions() {
     tidalite_testkit::watch();

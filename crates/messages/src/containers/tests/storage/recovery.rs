@@ -1,4 +1,4 @@
-//! Recovery of tables of which rows or whole parts are lost.
+//! Recovery of tables that have lost rows or whole parts.
 
 use super::Table;
 use super::damage::{TABLES, full, put, rows};
@@ -58,7 +58,7 @@ fn lost_parts_are_built_again() {
         let found = recover(&mut table);
         assert_eq!((found.removed, found.made_anew), (0, 0), "{of:?}");
         if of == Part::Latest {
-            // Values that only deleted messages had are lost, but here the newest messages are there.
+            // Values that only deleted messages had are lost, but in this table the newest messages exist.
             assert_eq!(rows(&table, of).len(), before.len());
         } else {
             assert_eq!(rows(&table, of), before, "{of:?}");
@@ -90,12 +90,12 @@ fn lost_records_are_made_anew() {
     let found = recover(&mut table);
     assert_eq!(found.fields_made_anew, 3);
     assert_eq!(table.reader().field_number("field-0").unwrap(), Some(0));
-    // The table can be used as before.
+    // The table remains usable.
     table.append(100, "recovered-0", 99, &[("field-0", 5), ("other", 6)]);
     table.assert_whole();
 }
 
-/// Whatever row is damaged, a recovery gives a table without problems.
+/// After damage to any row, a recovery yields a table without problems.
 #[test]
 fn any_damage_is_mended() {
     tidalite_testkit::watch();

@@ -49,7 +49,7 @@ fn messages_of_one_time_follow_the_policy() {
             ..ContainerOptions::default()
         };
         let items = [("x", 5, first.clone()), ("x", 5, second.clone())];
-        // In one call, in two calls, and behind a later message.
+        // In one call, in two calls, and after a later message.
         let mut one = Table::with(options.clone());
         one.append_all(0, &items);
         let mut two = Table::with(options.clone());
@@ -91,7 +91,7 @@ fn a_late_message_sets_only_older_values() {
         .map(|value| value.as_ref().map(|v| v.time))
         .collect();
     assert_eq!(times, [Some(5), None, Some(10)]);
-    // Deleted messages have been there: the values stay.
+    // Deleting the messages does not change the latest values.
     let range = DeleteRange::default();
     let mut writer = table.writer();
     writer
@@ -156,7 +156,7 @@ fn expired_messages_cannot_be_seen_before_they_are_removed() {
         (info.messages, info.protected_messages, info.expired),
         (1, 1, 2)
     );
-    // A message that arrives too late to live is not stored.
+    // A message that has already expired on arrival is not stored.
     assert_eq!(table.append(300, "x", 199, &[]), AppendOutcome::NotStored);
     table.assert_whole();
 }
@@ -178,7 +178,7 @@ fn full_containers_reject_or_rotate() {
         .collect();
     assert_eq!(rotated, [0, 1]);
     assert_eq!(table.times("x", 0), [2, 3, 4]);
-    // Older than all: stored and removed at once.
+    // The message is older than all others: it is stored and removed at once.
     let appended = table.append_all(0, &[("x", -9, doc(&[]))]);
     assert_eq!(appended.rotated[0].message.key.time, -9);
     table.assert_whole();
@@ -277,7 +277,7 @@ fn refused_batches_change_nothing() {
     );
     drop(writer);
     assert_eq!((table.root, table.pages.live_pages()), (root, pages));
-    // Names that were noted in a refused call have left nothing behind.
+    // New names of a call that was refused are not stored.
     let mut writer = table.writer();
     let refused = writer.append_batch(0, &[Append::new("x", 2, &wide)]);
     assert!(refused.is_err());
@@ -314,7 +314,7 @@ fn a_dropped_container_comes_back_whole_or_goes_as_a_range() {
     let mut writer = table.writer();
     let dropped = writer.drop_container(10, "x").unwrap();
     assert_eq!((dropped.messages, dropped.free_at), (50, Some(110)));
-    // The name is free for another container.
+    // The name is available to another container.
     writer.create_container(11, "x", None).unwrap();
     assert!(is_unsupported(&writer.restore_container(12, "x", "x")));
     assert_eq!(
@@ -421,7 +421,7 @@ fn options_hold_for_stored_messages() {
     assert_eq!(table.times("y", 110), (195..200).collect::<Vec<_>>());
 }
 
-/// Many protected messages at the oldest end are stepped over once.
+/// Many protected messages among the oldest ones are skipped only once.
 #[test]
 fn rotation_passes_protected_messages() {
     let mut table = Table::with(ContainerOptions {

@@ -1,4 +1,4 @@
-//! A model of a table of containers from the standard library, and its prediction for each call.
+//! A model of a table of containers, built from the standard library; it predicts the result of each call.
 
 use super::{Table, decode};
 use crate::containers::append::{Append, AppendOutcome, Appended, Rejection};
@@ -16,7 +16,7 @@ pub(super) struct ModelMessage {
     pub(super) is_protected: bool,
 }
 
-/// A deletion: time from which its messages are gone, and the messages.
+/// A deletion: its time, the time from which it cannot be restored, and its messages.
 pub(super) type ModelDeletion = (i64, i64, BTreeMap<(i64, u32), ModelMessage>);
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub(super) struct ModelContainer {
 
 pub(super) struct Model {
     pub(super) containers: BTreeMap<String, ModelContainer>,
-    /// Name, time from which it is gone, and container.
+    /// Name, time from which the container is gone, and the container.
     pub(super) dropped: Vec<(String, i64, ModelContainer)>,
     pub(super) defaults: ContainerOptions,
     pub(super) window: i64,
@@ -66,7 +66,7 @@ impl ModelContainer {
     }
 }
 
-/// Whether a message cannot be seen any more.
+/// Whether a message is no longer visible.
 pub(super) fn is_expired(
     options: &ContainerOptions,
     time: i64,
@@ -100,7 +100,7 @@ impl Model {
         own.unwrap_or_else(|| self.defaults.clone())
     }
 
-    /// Number of bytes that a message counts with.
+    /// The size of a message as counted in limits and totals.
     pub(super) fn size(&self, document: &Document) -> u64 {
         let mut bytes = Vec::new();
         codec::encode(document, &mut |name| Ok(self.numbers[name]), &mut bytes).unwrap();
@@ -122,7 +122,7 @@ impl Model {
         found.next().unwrap().0.clone()
     }
 
-    /// Takes messages away that the table has removed by itself, which must be the oldest ones.
+    /// Removes messages that the table has removed by itself; these must be the oldest ones.
     pub(super) fn remove(&mut self, removed: &[RemovedMessage], now: i64) {
         for RemovedMessage { message, reason } in removed {
             let name = self.name_of(message.key.container);
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    /// Learns the numbers of new fields.
+    /// Stores the numbers of new fields.
     pub(super) fn learn(&mut self, table: &Table) {
         for (number, name) in table.names().by_number() {
             self.numbers.insert(name.to_owned(), number);
@@ -189,14 +189,14 @@ impl Model {
             let options = self.options(name);
             let (messages, bytes) = self.unprotected(name);
             let rotates = options.overflow == ContainerOverflow::RotateOldest;
-            // One call removes a bounded number from each container.
+            // One call removes a bounded number of messages from each container.
             let is_bounded = appended.rotated.len() >= 64;
             let is_over = options.is_over(messages, bytes);
             assert!(!rotates || !is_over || is_bounded, "{name} is too full");
         }
     }
 
-    /// The outcome for one message, and the document that is stored.
+    /// The outcome of one message, and the document that is stored.
     fn append_one(&mut self, now: i64, item: &Append<'_>) -> (AppendOutcome, Option<Document>) {
         let name = item.container;
         let options = self.options(name);

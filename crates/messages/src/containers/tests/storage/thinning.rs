@@ -1,4 +1,4 @@
-//! Thinning: single rules, limits of the work of a call, and damage.
+//! Thinning: single rules, bounds on the work of a call, and damage.
 
 use super::damage::{full, put, rows};
 use super::rules::is_unsupported;
@@ -16,7 +16,7 @@ use crate::containers::value::FieldValue;
 use crate::containers::write::ContainersWriter;
 use tidalite_pager::Error;
 
-/// Rules with these ages and steps. Fields have the figure that their name says.
+/// Rules with these ages and steps. The figure of a field is given by its name.
 pub(super) fn rules(ages_and_steps: &[(i64, i64)]) -> Thinning {
     let rules = ages_and_steps.iter();
     let figures = [
@@ -36,7 +36,7 @@ pub(super) fn rules(ages_and_steps: &[(i64, i64)]) -> Thinning {
     }
 }
 
-/// A table whose container `x` has rules.
+/// A table whose container `x` has these rules.
 fn thinned_by(options: ContainerOptions, ages_and_steps: &[(i64, i64)]) -> Table {
     let mut table = Table::with(options);
     let mut writer = table.writer();
@@ -114,7 +114,7 @@ fn a_step_that_does_not_fit_into_one_message_stays() {
     assert_eq!((thinned.changed, thinned.removed), (1, 1));
     assert_eq!(thinned.spans, [(310, 311)]);
     assert_eq!(table.times("x", 0), [1, 2, 3, 4, 110, 111, 210, 211, 310]);
-    // As many fields as a message can have fit.
+    // A message with the maximum number of fields fits.
     let mut table = thinned_by(ContainerOptions::default(), &[(1, 10)]);
     table.append_all(
         0,
@@ -248,7 +248,7 @@ fn a_mean_of_means_counts_all_messages() {
     let thinned = thin(&mut table, 1000, 1000);
     assert_eq!(thinned.removed, 2);
     assert_eq!(table.documents("x", 0), [(0, 0, mean(25.0 / 6.0))]);
-    // Numbers whose sum is not a float.
+    // Numbers whose sum is too large for a float.
     let mut table = thinned_by(ContainerOptions::default(), &[(10, 10)]);
     let items = [
         (0, 1.5e308),
@@ -269,7 +269,7 @@ fn a_mean_of_means_counts_all_messages() {
     assert_eq!(found, expected);
 }
 
-/// The number of messages for which a message stands stays while the message does.
+/// The number of messages for which a message stands does not change as long as the message exists.
 #[test]
 fn a_thinned_message_keeps_its_weight() {
     let mut table = thinned_by(
@@ -372,7 +372,7 @@ fn rules_have_limits() {
     assert_eq!(stored.fields.len(), THINNING_FIELDS_MAX);
 }
 
-/// Each changed bit of a row of rules gives a typed error or other rules, and a recovery drops rows that give errors.
+/// Each changed bit of a row of rules causes a typed error or other rules, and a recovery drops rows that cause errors.
 #[test]
 fn damaged_rules_give_errors_and_are_dropped() {
     let mut table = full();

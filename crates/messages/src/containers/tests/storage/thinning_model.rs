@@ -1,4 +1,4 @@
-//! Thinning against a model that applies the rule as it is documented.
+//! Thinning, compared with a model that applies the documented rules.
 
 use super::damage::rows;
 use super::thinning::rules;
@@ -30,7 +30,7 @@ fn figure(thinning: &Thinning, field: &str) -> ThinningFigure {
     own.map_or(thinning.others, |(_, figure)| *figure)
 }
 
-/// The value that stands for the values of a field and the messages for which they stand.
+/// The combined value of a field: each value comes with the number of messages for which it stands.
 fn value_of(figure: ThinningFigure, values: &[(FieldValue, u32)]) -> FieldValue {
     let numbers = values.iter();
     let numbers: Vec<(FieldNumber, u32)> = numbers
@@ -57,7 +57,7 @@ fn value_of(figure: ThinningFigure, values: &[(FieldValue, u32)]) -> FieldValue 
     }
 }
 
-/// The message that stands for several.
+/// The message that represents several messages.
 fn fold(thinning: &Thinning, messages: &[Message]) -> Message {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in messages.iter().flat_map(|message| message.document.iter()) {
@@ -80,7 +80,7 @@ fn fold(thinning: &Thinning, messages: &[Message]) -> Message {
     }
 }
 
-/// Applies each rule to the times that it has passed.
+/// Applies each rule to the range of times that it has processed.
 fn thin(messages: &mut Messages, thinning: &Thinning, passed: &[(i64, i64)], live_from: i64) {
     for (rule, &(from, to)) in thinning.rules.iter().zip(passed) {
         let mut steps: BTreeMap<i64, Vec<(i64, u32)>> = BTreeMap::new();
@@ -176,7 +176,7 @@ fn random_messages_are_thinned_as_documented() {
                         .collect();
                     let appended = table.writer().append_batch(now, &items).unwrap();
                     for (item, outcome) in items.iter().zip(appended.outcomes) {
-                        // An expired message that is still there gives its place to a new one.
+                        // An expired message that is not removed yet is replaced by a new one.
                         let place = match outcome {
                             AppendOutcome::Stored { key } => Some(key),
                             AppendOutcome::Replaced { old } => Some(old.key),
