@@ -16,13 +16,13 @@ use std::sync::Arc;
 use tidalite_kv::part;
 use tidalite_pager::PageWrite;
 
-/// Bytes of index entries that are sorted at a time when an index is built.
+/// Maximum bytes of index entries that are sorted at a time when an index is built.
 #[cfg(not(test))]
 const SORTED_BYTES_MAX: usize = 64 << 20;
 #[cfg(test)]
 const SORTED_BYTES_MAX: usize = 1 << 10;
 
-/// The key of an index entry, and the length of the columns in it if no other entry may have the same, or else 0.
+/// The key of an index entry, and the length of its columns if no other entry may have equal columns, otherwise 0.
 type NewEntry = (Vec<u8>, usize);
 
 impl<W: PageWrite> RelationWriter<'_, W> {
@@ -32,14 +32,14 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         Ok(())
     }
 
-    /// Adds a column after the others. Existing rows have its default, or null.
+    /// Adds a column after the others. In existing rows it has its default, or null.
     ///
     /// # Errors
-    /// `Schema` for a column that cannot be used: a taken name, not null without a default although there are rows, too many
-    /// columns.
+    /// `Schema` for a column that cannot be added: its name is taken, it is not null and has no default although rows
+    /// exist, or there are too many columns.
     ///
     /// # Cost
-    /// Writes the schema; touches no row.
+    /// Writes the schema, but no row.
     pub fn add_column(&mut self, column: Column) -> Result<()> {
         column.check()?;
         let name = &column.name;
@@ -76,7 +76,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     /// `Schema` for an unknown column, one of the primary key or of an index, or the last one.
     ///
     /// # Cost
-    /// Writes the schema; touches no row. Rows keep the value until they are written again.
+    /// Writes the schema, but no row. Rows keep the value until they are next written.
     pub fn drop_column(&mut self, name: &str) -> Result<()> {
         let at = self.layout.schema.expect(name)?;
         let Place::Field(field) = self.layout.places[at] else {
@@ -111,7 +111,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     /// `Schema` for an unknown column, or a name that is taken or cannot be used.
     ///
     /// # Cost
-    /// Writes the schema; touches no row.
+    /// Writes the schema, but no row.
     pub fn rename_column(&mut self, from: &str, to: &str) -> Result<()> {
         check_name("column", to)?;
         let at = self.layout.schema.expect(from)?;
@@ -137,7 +137,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     /// Sets or removes the default of a column, for later rows.
     ///
     /// # Errors
-    /// `Schema` for an unknown column or a value that does not fit.
+    /// `Schema` for an unknown column or a value that does not fit the column.
     pub fn set_default(&mut self, name: &str, default: Option<Cell>) -> Result<()> {
         let at = self.layout.schema.expect(name)?;
         let mut layout = Layout::clone(&self.layout);
@@ -149,7 +149,8 @@ impl<W: PageWrite> RelationWriter<'_, W> {
     /// Creates an index and fills it from the rows.
     ///
     /// # Errors
-    /// `Schema` for an index that cannot be used; `Unique` if rows conflict. The relation has not changed then.
+    /// `Schema` for an index that cannot be used; `Unique` if rows conflict. After these errors the relation is
+    /// unchanged.
     ///
     /// # Cost
     /// Reads all rows, and sorts the entries in pieces of 64 MiB.
@@ -194,7 +195,8 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         Ok(true)
     }
 
-    /// Writes the entries of the last index of `layout`. If rows conflict, removes them again and returns the error.
+    /// Writes the entries of the last index of `layout`. If rows conflict, removes the entries again and returns the
+    /// error.
     pub(crate) fn fill_index(&mut self, layout: &Layout) -> Result<()> {
         let Some((described, index)) = layout.each_index().last() else {
             return Ok(());
@@ -217,7 +219,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         Ok(())
     }
 
-    /// The entries of rows from a key on, sorted, and the key of the row at which to go on.
+    /// The sorted index entries of some rows, beginning at a key, and the key of the row at which to continue.
     fn entries_from(
         &self,
         layout: &Layout,
@@ -250,7 +252,7 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         Ok((entries, next))
     }
 
-    /// Adds sorted entries to an index; an error if the columns of one are there already.
+    /// Adds sorted entries to an index; returns an error if another entry already has the columns of one of them.
     fn add_entries(
         &mut self,
         layout: &Layout,
@@ -289,7 +291,8 @@ impl<W: PageWrite> RelationWriter<'_, W> {
         Ok(())
     }
 
-    /// The error for the row with this key, whose columns in the last index of `layout` another row has, too.
+    /// The error for the row with this key, which has the same values as another row in the columns of the last index
+    /// of `layout`.
     #[cold]
     fn conflict_in(&self, layout: &Layout, key: &[u8]) -> Result<Error> {
         let name = layout.schema.indexes.last().map(|index| index.name.clone());

@@ -20,13 +20,14 @@ use tidalite_pager::{PageRead, PageWrite};
 type Placed<'n> = (&'n [u8], usize);
 
 impl<W: PageWrite> RelationWriter<'_, W> {
-    /// Inserts many rows, all or none; returns their keys.
+    /// Inserts many rows, or none if one of them is refused; returns their keys.
     ///
     /// # Errors
-    /// As for `insert`; also if rows of the batch conflict with each other. Nothing has changed then.
+    /// As for `insert`; also if rows of the batch conflict with each other. After such an error nothing has changed.
     ///
     /// # Cost
-    /// Less for each row than `insert`, above all for primary keys that ascend behind the stored ones, and for hidden keys.
+    /// Less for each row than `insert`, especially for primary keys that ascend and follow the stored ones, and for
+    /// hidden keys.
     pub fn insert_many<R: AsRef<[Cell]>>(&mut self, rows: &[R]) -> Result<Vec<RowKey>> {
         let layout = Arc::clone(&self.layout);
         let reader = self.reader();
@@ -110,7 +111,7 @@ fn put_all<'p, W: PageWrite>(
     }
 }
 
-/// The first rule that a row of a batch breaks, and the position of the row.
+/// The first rule that a row of a batch violates, and the position of the row.
 fn batch_conflict<R: PageRead, C: AsRef<[Cell]>>(
     reader: &RelationReader<R>,
     new: &[NewRow],

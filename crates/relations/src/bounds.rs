@@ -9,8 +9,8 @@ use tidalite_base::after_prefix;
 
 /// A range of keys of a relation or of an index.
 ///
-/// A bound is a list of cells, at most as long as the key. A shorter list stands for all keys that begin with it: included
-/// as a bound, all of them belong to the range; excluded, none does.
+/// A bound is a list of cells that is at most as long as the key. A shorter list stands for all keys that begin with
+/// it: an included bound includes all of them, an excluded bound excludes all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyBounds {
     /// The lower end.
@@ -40,17 +40,17 @@ impl KeyBounds {
     }
 }
 
-/// A range of encoded keys, from `from` on and below `to`.
+/// A range of encoded keys: at or above `from` and below `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from: Vec<u8>,
-    /// `None`: no upper end.
+    /// The upper end; `None` if the range has no upper end.
     pub(crate) to: Option<Vec<u8>>,
     pub(crate) is_empty: bool,
 }
 
 impl Span {
-    /// Cuts off the keys below `from`, and those from `to` on.
+    /// Restricts the range to keys at or above `from` and below `to`.
     pub(crate) fn cut(&mut self, from: Option<&[u8]>, to: Option<&[u8]>) {
         if let Some(from) = from.filter(|from| *from > &self.from[..]) {
             self.from = from.to_vec();

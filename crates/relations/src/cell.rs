@@ -73,7 +73,7 @@ impl Cell {
         matches!(self, Self::Null)
     }
 
-    /// Whether a column of this type can hold the value. Null fits every type.
+    /// Whether a column of this type can store the value. Every type can store null.
     #[must_use]
     pub fn fits(&self, kind: ColumnType) -> bool {
         use ColumnType as Type;
@@ -97,7 +97,7 @@ impl Cell {
     }
 }
 
-/// The powers of ten up to the one that decimals are below.
+/// The powers of ten. A decimal with n digits is below the power with index n.
 const POWERS: [u128; DECIMAL_DIGITS_MAX as usize + 1] = {
     let mut powers = [1; DECIMAL_DIGITS_MAX as usize + 1];
     let mut at = 1;
@@ -142,7 +142,7 @@ impl CellRef<'_> {
 const SHOWN_MAX: usize = 64;
 
 impl fmt::Display for CellRef<'_> {
-    /// Writes the value for an error text; long texts and bytes are cut.
+    /// Writes the value for an error text; long texts and bytes are truncated.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => f.write_str("null"),

@@ -1,4 +1,4 @@
-//! Checks every rule of the format of a relation.
+//! Checks every rule of the format for a relation.
 
 use crate::layout::StoredIndex;
 use crate::parts::{ROWS, SCHEMA, index_key};
@@ -7,7 +7,7 @@ use crate::row_ref::RowRef;
 use crate::rows::primary_key;
 use tidalite_pager::{PageRead, Result};
 
-/// Callback for each violation of a rule.
+/// Callback that receives the description of each violation of a rule.
 pub(crate) type OnProblem<'a> = dyn FnMut(String) + 'a;
 
 impl<R: PageRead> RelationReader<R> {
@@ -75,7 +75,7 @@ impl<R: PageRead> RelationReader<R> {
         Ok(())
     }
 
-    /// Checks that the root has no other parts than the schema, the rows and the indexes.
+    /// Checks that the root has no parts other than the schema, the rows and the indexes.
     fn check_parts(&self, problem: &mut OnProblem<'_>) -> Result<()> {
         let mut parts = vec![SCHEMA.to_vec(), ROWS.to_vec()];
         let numbers = self.layout.indexes.iter().map(|index| index.number);

@@ -8,7 +8,7 @@ use crate::row_ref::RowKey;
 use tidalite_kv::KEY_BYTES_MAX;
 use tidalite_pager::PageRead;
 
-/// The keys under which a row is stored: its own, and the keys of its index entries.
+/// The keys with which a row is stored: its own key, and the keys of its index entries.
 pub(crate) struct RowKeys {
     /// The primary key or the hidden key.
     pub(crate) row: Vec<u8>,
@@ -39,16 +39,17 @@ pub(crate) struct NewRow {
 }
 
 impl<R: PageRead> RelationReader<R> {
-    /// The first rule that a row would break if it were inserted, and the row that it conflicts with.
+    /// The first rule of uniqueness that inserting a row would violate, and the row that it conflicts with.
     ///
     /// # Errors
-    /// As for `insert`, without `Unique`.
+    /// As for `insert`, except `Unique`.
     pub fn find_conflict(&self, row: &[Cell]) -> Result<Option<(Conflict, RowKey)>> {
         let new = self.new_row(row)?;
         Ok(self.conflict_of(&new.keys, row, None)?)
     }
 
-    /// Checks a row and encodes it. A hidden key is not known yet: the key has its length, and sorts after all others.
+    /// Checks a row and encodes it. If the key is hidden, it is not known yet: a placeholder with the same length is
+    /// used, which sorts after all other keys.
     pub(crate) fn new_row(&self, row: &[Cell]) -> Result<NewRow> {
         let layout = &self.layout;
         layout.check_row(row)?;
@@ -65,8 +66,8 @@ impl<R: PageRead> RelationReader<R> {
         Ok(NewRow { keys, value })
     }
 
-    /// The first rule that a new row breaks, and the row with which it conflicts. `old` are the keys of the row that it
-    /// replaces.
+    /// The first rule of uniqueness that a new row violates, and the row that it conflicts with. `old` contains the
+    /// keys of the row that it replaces.
     pub(crate) fn conflict_of(
         &self,
         new: &RowKeys,
@@ -83,8 +84,8 @@ impl<R: PageRead> RelationReader<R> {
         self.index_conflict(new, row, old)
     }
 
-    /// As `conflict_of`, without the primary key. An index whose columns stay the same is not searched: it has the entry of
-    /// the row that is replaced.
+    /// Like `conflict_of`, without the primary key. An index whose columns do not change is not searched, because its
+    /// entry belongs to the row that is replaced.
     pub(crate) fn index_conflict(
         &self,
         new: &RowKeys,
@@ -104,7 +105,7 @@ impl<R: PageRead> RelationReader<R> {
         Ok(None)
     }
 
-    /// The row with these columns in a unique index.
+    /// The row that has these columns in a unique index.
     fn holder(&self, index: &StoredIndex, prefix: &[u8]) -> tidalite_pager::Result<Option<RowKey>> {
         let entries = self.index_part(index.number)?;
         if entries.is_empty() {
@@ -119,7 +120,7 @@ impl<R: PageRead> RelationReader<R> {
     }
 }
 
-/// Checks the length of a key of the rows, or of an index.
+/// Checks the length of a row key or of an index key.
 pub(crate) fn check_key_len(found: usize) -> Result<()> {
     check_limit("bytes of a key of a relation", found, KEY_BYTES_MAX)
 }

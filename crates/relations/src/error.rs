@@ -1,4 +1,4 @@
-//! Errors of relations. All but `Store` are found before anything has been changed.
+//! Errors of relations. All errors except `Store` are detected before anything has been changed.
 
 use crate::kind::ColumnType;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The rule that a row would break: the primary key, or a unique index.
+/// The rule of uniqueness that a row would violate: the primary key, or a unique index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Conflict {
     /// Another row has the same primary key.
@@ -28,7 +28,7 @@ impl fmt::Display for Conflict {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error of the pages below.
+    /// An error of the pager.
     Store(tidalite_pager::Error),
     /// Another row has the same key.
     Unique {
@@ -103,7 +103,7 @@ pub(crate) fn unusable<T>(problem: impl Into<String>) -> Result<T> {
     Err(Error::Schema { problem })
 }
 
-/// Creates the error for bytes of a relation that no writer would write.
+/// Creates the error for bytes of a relation that no writer writes.
 #[cold]
 pub(crate) fn damaged(
     what: &str,

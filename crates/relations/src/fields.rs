@@ -16,7 +16,7 @@
 //! guid                              16 bytes
 //! ```
 //!
-//! A field at or beyond `count` was added later and reads as its absent value.
+//! A field whose number is `count` or greater was added to the schema later and reads as its absent value.
 
 use crate::cell::{Cell, CellRef, fits_digits};
 use crate::kind::ColumnType;
@@ -48,7 +48,7 @@ fn push_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     bytes.extend_from_slice(value);
 }
 
-/// Length in bytes of a value at the front of `bytes`; `None` if there are fewer bytes.
+/// Length in bytes of the value at the beginning of `bytes`; `None` if there are too few bytes.
 #[inline]
 pub(crate) fn len(kind: ColumnType, bytes: &[u8]) -> Option<usize> {
     let len = match kind {
@@ -70,7 +70,7 @@ pub(crate) fn len(kind: ColumnType, bytes: &[u8]) -> Option<usize> {
     (len <= bytes.len()).then_some(len)
 }
 
-/// Decodes a value from exactly these bytes; `None` if they are no value of the type.
+/// Decodes a value from exactly these bytes; `None` if they are not a value of this type.
 #[inline]
 pub(crate) fn read(kind: ColumnType, bytes: &[u8]) -> Option<CellRef<'_>> {
     Some(match kind {
@@ -108,7 +108,7 @@ pub(crate) fn read(kind: ColumnType, bytes: &[u8]) -> Option<CellRef<'_>> {
     })
 }
 
-/// Appends null, or a value: a byte, then the value.
+/// Appends null or a value: a byte that distinguishes them, followed by the value if there is one.
 pub(crate) fn push_nullable(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) {
     bytes.push(u8::from(!cell.is_null()));
     if !cell.is_null() {
@@ -116,7 +116,7 @@ pub(crate) fn push_nullable(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) 
     }
 }
 
-/// Decodes what `push_nullable` has written at the front of `bytes`, and moves `bytes` behind it.
+/// Decodes a cell that `push_nullable` has written at the beginning of `bytes`, and moves `bytes` past it.
 pub(crate) fn read_nullable(bytes: &mut &[u8], kind: ColumnType) -> Option<Cell> {
     let (&is_value, rest) = bytes.split_first()?;
     *bytes = rest;
@@ -166,13 +166,13 @@ impl<'a> Fields<'a> {
             .is_some_and(|byte| byte >> (field % 8) & 1 == 1)
     }
 
-    /// Whether no bit is set beyond the fields.
+    /// Whether no bit beyond the number of fields is set.
     pub(crate) fn is_trimmed(&self) -> bool {
         (self.count..8 * self.present.len()).all(|field| !self.is_present(field))
     }
 }
 
-/// Appends the number of fields, and which of them are not null.
+/// Appends the number of fields, and a bitmap of the fields that are not null.
 pub(crate) fn push_head<'c>(
     bytes: &mut Vec<u8>,
     count: usize,

@@ -10,14 +10,14 @@
 //! guid            unchanged
 //! ```
 //!
-//! A piece that may be null begins with a byte: 0 for null, and nothing follows; 1 for a value. So null comes first.
-//! Every piece tells its own length, so that pieces are concatenated.
+//! A piece that may be null begins with a byte: 0 for null, which ends the piece; 1 for a value, which follows. So null
+//! sorts first. The length of every piece follows from its own bytes, so pieces can be concatenated.
 
 use crate::cell::{Cell, CellRef, fits_digits};
 use crate::kind::ColumnType;
 use tidalite_base::{Ordered, encode_bytes};
 
-/// The byte before a null.
+/// The byte that represents null.
 pub(crate) const NULL: u8 = 0;
 /// The byte before a value that might be null.
 pub(crate) const VALUE: u8 = 1;
@@ -62,7 +62,7 @@ pub(crate) fn push_nullable(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) 
     }
 }
 
-/// Length in bytes of a value at the front of `bytes`; `None` if the bytes are no value.
+/// Length in bytes of the value at the beginning of `bytes`; `None` if the bytes are not a value.
 #[inline]
 pub(crate) fn len(kind: ColumnType, bytes: &[u8]) -> Option<usize> {
     if let Some(width) = kind.key_width() {
@@ -79,7 +79,7 @@ pub(crate) fn len(kind: ColumnType, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// As `len`, for a value that may be null.
+/// Like `len`, for a value that may be null.
 pub(crate) fn len_nullable(kind: ColumnType, bytes: &[u8]) -> Option<usize> {
     match *bytes.first()? {
         NULL => Some(1),
@@ -93,8 +93,8 @@ pub(crate) fn unescape(bytes: &[u8]) -> Option<Vec<u8>> {
     Vec::from_key(bytes)
 }
 
-/// Decodes a value from exactly these bytes; `None` if they are no value. Texts and bytes that contain a zero byte cannot be
-/// borrowed from `bytes`: `unescaped` lends the result of `unescape`.
+/// Decodes a value from exactly these bytes; `None` if they are not a value. Texts and bytes that contain a zero byte
+/// cannot be borrowed from `bytes`: they are borrowed from `unescaped`, the result of `unescape`.
 #[inline]
 pub(crate) fn read<'a>(
     kind: ColumnType,

@@ -68,7 +68,7 @@ pub enum ColumnType {
 const ZONED: u8 = 0x80;
 
 impl ColumnType {
-    /// Whether the type exists: a decimal has 1 to 38 digits, of which at most all are after the point.
+    /// Whether the type is valid: a decimal has 1 to 38 digits, of which at most all are after the point.
     pub(crate) fn is_valid(self) -> bool {
         match self {
             Self::Decimal { precision, scale } => {
@@ -118,7 +118,7 @@ impl ColumnType {
         }
     }
 
-    /// Decodes a type at the front of `bytes` and moves `bytes` behind it; `None` if there is no such type.
+    /// Decodes a type at the beginning of `bytes` and moves `bytes` past it; `None` if the type is unknown.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let mut next = || {
             let (&byte, rest) = bytes.split_first()?;

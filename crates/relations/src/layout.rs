@@ -1,4 +1,4 @@
-//! The schema of a relation with the places where its columns and indexes are stored.
+//! The schema of a relation, with the places at which its columns and indexes are stored.
 //!
 //! Invariants:
 //! 1. A column is either a piece of the primary key or a field of the row's value, never both.
@@ -19,7 +19,7 @@ pub const FIELDS_MAX: usize = 4096;
 /// Maximum length in bytes of the value of a row: its columns outside the primary key.
 pub const ROW_BYTES_MAX: usize = 1 << 30;
 
-/// Where a column is stored.
+/// The place at which a column is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The piece of the primary key with this number.
@@ -36,7 +36,7 @@ pub(crate) struct Field {
     pub(crate) absent: Cell,
 }
 
-/// Where an index is stored.
+/// An index and the place at which it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredIndex {
     pub(crate) number: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Piece {
     pub(crate) column: Option<usize>,
 }
 
-/// A schema and the places of its columns and indexes.
+/// A schema, with the places of its columns and indexes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     pub(crate) schema: Schema,
@@ -146,7 +146,7 @@ impl Layout {
         }
     }
 
-    /// The indexes as the user describes them, and where they are stored.
+    /// The indexes, each with the user's description and its stored form.
     pub(crate) fn each_index(&self) -> impl Iterator<Item = (&Index, &StoredIndex)> {
         self.schema.indexes.iter().zip(&self.indexes)
     }
@@ -168,7 +168,7 @@ impl Layout {
         }
     }
 
-    /// Checks that a row has a fitting value for each column.
+    /// Checks that a row has a valid value for each column.
     pub(crate) fn check_row(&self, row: &[Cell]) -> Result<()> {
         let columns = &self.schema.columns;
         if row.len() != columns.len() {
@@ -233,7 +233,7 @@ impl Layout {
         );
         let mut bytes = Vec::with_capacity(32);
         fields::push_head(&mut bytes, self.fields.len(), cells());
-        // A column that is added comes last, so fields are in the order of their columns.
+        // Fields are in the order of their columns, because an added column comes last.
         for (field, cell) in cells() {
             if !cell.is_null() {
                 fields::push(&mut bytes, self.fields[field].kind, cell);
@@ -242,7 +242,7 @@ impl Layout {
         bytes
     }
 
-    /// Names and values of the columns with which a row conflicts with another, for an error text.
+    /// Names and values of the columns in which a row conflicts with another row, for an error text.
     pub(crate) fn conflict_text(&self, conflict: &Conflict, row: &[Cell]) -> String {
         let columns = match conflict {
             Conflict::PrimaryKey => &self.key,

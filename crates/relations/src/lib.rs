@@ -1,4 +1,5 @@
-//! Relations: tables with a schema of typed columns, a primary key, and secondary indexes. SQL's `CREATE TABLE` makes them.
+//! Relations: tables with a schema of typed columns, a primary key, and secondary indexes. The SQL statement
+//! `CREATE TABLE` creates them.
 //!
 //! ```text
 //! varint, kind     integers in few bytes; types of columns

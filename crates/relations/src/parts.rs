@@ -40,7 +40,7 @@ pub(crate) fn write_layout<W: PageWrite>(
     Ok(())
 }
 
-/// The rows of a relation, under their primary keys.
+/// The rows of a relation, with their primary keys.
 ///
 /// # Errors
 /// A damaged or unreadable page.

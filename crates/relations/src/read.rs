@@ -32,20 +32,20 @@ impl<R: PageRead> RelationReader<R> {
         Ok(Self::with_layout(root, r, Arc::new(layout)))
     }
 
-    /// Opens a relation whose schema is known.
+    /// Opens a relation with a layout that was read before.
     #[must_use]
     pub fn with_layout(root: &Tree, r: R, layout: Arc<Layout>) -> Self {
         let root = *root;
         Self { root, r, layout }
     }
 
-    /// The schema and its places.
+    /// The layout: the schema, with the places of its columns and indexes.
     #[must_use]
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
-    /// The schema and its places.
+    /// The layout: the schema, with the places of its columns and indexes.
     #[must_use]
     pub fn into_layout(self) -> Arc<Layout> {
         self.layout
@@ -79,7 +79,7 @@ impl<R: PageRead> RelationReader<R> {
     /// The encoded key of the row with this primary key, whether or not it exists. A hidden key is one cell of type `U64`.
     ///
     /// # Errors
-    /// `Cell` and `Count` for cells that are no primary key.
+    /// `Cell` and `Count` for cells that are not a primary key.
     pub fn row_key(&self, key: &[Cell]) -> Result<RowKey> {
         let pieces = self.layout.key_pieces();
         if key.len() != pieces.len() {
@@ -91,7 +91,7 @@ impl<R: PageRead> RelationReader<R> {
         bounds::encode(&self.layout, &pieces, key).map(RowKey)
     }
 
-    /// Passes the row with this key to `found`; returns `None` for an unknown key.
+    /// Passes the row with this key to `found`; returns `None` if the key does not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `found`.
@@ -121,7 +121,7 @@ impl<R: PageRead> RelationReader<R> {
     /// The row with this primary key.
     ///
     /// # Errors
-    /// `Cell` and `Count` for cells that are no primary key; a damaged or unreadable page.
+    /// `Cell` and `Count` for cells that are not a primary key; a damaged or unreadable page.
     pub fn get(&self, key: &[Cell]) -> Result<Option<Vec<Cell>>> {
         Ok(self.get_row(&self.row_key(key)?)?)
     }
@@ -129,14 +129,14 @@ impl<R: PageRead> RelationReader<R> {
     /// The rows of a range of primary keys, in the order of the keys.
     ///
     /// # Errors
-    /// `Cell` and `Count` for cells that are no primary key; a damaged or unreadable page.
+    /// `Cell` and `Count` for cells that are not a primary key; a damaged or unreadable page.
     pub fn rows(&self, range: &KeyBounds) -> Result<Rows<'_, R>> {
         let span = bounds::span(&self.layout, &self.layout.key_pieces(), range)?;
         let rows = self.rows_part()?.cursor(&self.r)?;
         Ok(Rows::new(&self.layout, rows, None, span))
     }
 
-    /// The rows of a range of primary keys that are also at or above `from` and below `to`.
+    /// The rows of a range of primary keys whose row keys are also at or above `from` and below `to`.
     ///
     /// # Errors
     /// As for `rows`.
@@ -151,8 +151,8 @@ impl<R: PageRead> RelationReader<R> {
         Ok(Rows::new(&self.layout, rows, None, span))
     }
 
-    /// Keys that divide the rows of a range of primary keys into parts of equal size: the first key of each part after the
-    /// first one.
+    /// Keys that divide a range of primary keys into parts with equal numbers of rows: the first key of each part after
+    /// the first part.
     ///
     /// # Errors
     /// As for `rows`.
@@ -171,7 +171,7 @@ impl<R: PageRead> RelationReader<R> {
     /// of the primary key.
     ///
     /// # Errors
-    /// As for `rows`; `Schema` if there is no such index.
+    /// As for `rows`; `Schema` if the index does not exist.
     ///
     /// # Cost
     /// A descent for each row.
@@ -219,7 +219,7 @@ impl<R: PageRead> RelationReader<R> {
         Ok(to.saturating_sub(from))
     }
 
-    /// The numbers of keys below either end of a range.
+    /// The numbers of keys below the lower end and below the upper end of a range.
     fn ranks(&self, table: &TableReader<'_>, span: &Span) -> tidalite_pager::Result<(u64, u64)> {
         if span.is_empty {
             return Ok((0, 0));

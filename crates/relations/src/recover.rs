@@ -1,11 +1,11 @@
-//! Recovery of a relation of which rows or parts are lost.
+//! Recovery of a relation that has lost rows or parts.
 //!
-//! 1. Rows that cannot be decoded, or have null where it is refused, are removed.
-//! 2. The sequence is moved behind the greatest hidden key.
-//! 3. All indexes are written again. Of rows that conflict in a unique index, the one with the least primary key is kept.
+//! 1. Rows that cannot be decoded, or have null in a column that refuses it, are removed.
+//! 2. The sequence of hidden keys is moved past the greatest hidden key.
+//! 3. All indexes are written again. If rows conflict in a unique index, the one with the least primary key is kept.
 //!
-//! Rows conflict if a salvage has read leaves that no page leads to any more. Such a leaf may be older than the rest of the
-//! table, and holds rows that were removed or got another primary key later.
+//! Rows conflict if a salvage has read unreferenced leaves. Such a leaf may be older than the rest of the table, and
+//! contain rows that were removed or got another primary key later.
 
 use crate::cell::Cell;
 use crate::layout::Layout;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use tidalite_kv::{Tree, change_part, part};
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// The key of a row at which to go on.
+/// The key of a row at which to continue.
 type Next = Option<Vec<u8>>;
 
 /// Keys of rows, and their cells.
 type FoundRows = Vec<(RowKey, Vec<Cell>)>;
 
-/// Number of rows that are examined before the rows that cannot stay are removed.
+/// Number of rows that are examined before the invalid ones among them are removed.
 const STEP_ROWS: usize = 1 << 14;
 
 /// Numbers of rows that a recovery removed.
@@ -30,11 +30,11 @@ const STEP_ROWS: usize = 1 << 14;
 pub struct RelationRecovery {
     /// Number of rows that could not be decoded and were removed.
     pub removed: u64,
-    /// Number of rows that conflicted in a unique index with others and were removed.
+    /// Number of rows that were removed because they conflicted with other rows in a unique index.
     pub conflicts: u64,
 }
 
-/// Repairs a relation whose pages are readable: removes rows that cannot stay, and writes the indexes anew. Returns `None`,
+/// Repairs a relation whose pages are readable: removes invalid rows, and writes all indexes again. Returns `None`,
 /// with nothing changed, if the schema is lost.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub fn recover_relation<W: PageWrite>(
 ) -> Result<Option<RelationRecovery>> {
     let layout = match read_layout(root, &*w) {
         Ok(layout) => layout,
-        // The row is missing or damaged, or other data is in its place.
+        // The row is missing or damaged, or its place is taken by other data.
         Err(Error::Corrupt(_) | Error::IsTable { .. } | Error::Unsupported { .. }) => {
             return Ok(None);
         }
@@ -85,10 +85,10 @@ pub fn recover_relation<W: PageWrite>(
     Ok(Some(done))
 }
 
-/// Works on rows from a key on.
+/// Callback that processes some rows, beginning at a key, and returns the key at which to continue.
 type Step<'f, W> = dyn FnMut(&mut Tree, &mut W, &[u8]) -> Result<Next> + 'f;
 
-/// Calls `step` with the key from which on to work, until it returns no other.
+/// Calls `step` repeatedly, each time with the key that the last call returned, until it returns `None`.
 fn walk<W>(root: &mut Tree, w: &mut W, step: &mut Step<'_, W>) -> Result<()> {
     let mut from = Some(Vec::new());
     while let Some(start) = from {
@@ -97,7 +97,7 @@ fn walk<W>(root: &mut Tree, w: &mut W, step: &mut Step<'_, W>) -> Result<()> {
     Ok(())
 }
 
-/// Removes all parts but the schema and the rows, also indexes: they are written again.
+/// Removes all parts except the schema and the rows. Indexes are removed too, because they are written again.
 fn remove_other_parts<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
     let mut others = Vec::new();
     let mut cursor = root.cursor(&*w);
@@ -115,7 +115,7 @@ fn remove_other_parts<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
     Ok(())
 }
 
-/// Keys of rows from a key on that cannot stay, and the key at which to go on.
+/// Keys of invalid rows among some rows, beginning at a key, and the key at which to continue.
 fn refused_from<W: PageWrite>(
     root: &Tree,
     w: &W,
@@ -151,7 +151,7 @@ fn refused_from<W: PageWrite>(
     Ok((refused, None))
 }
 
-/// Rows from a key on, and the key at which to go on.
+/// Some rows, beginning at a key, and the key at which to continue.
 fn rows_from<W: PageWrite>(
     root: &Tree,
     w: &W,
@@ -175,7 +175,7 @@ fn rows_from<W: PageWrite>(
     Ok((rows, None))
 }
 
-/// Moves the sequence behind the greatest hidden key.
+/// Moves the sequence of hidden keys past the greatest hidden key.
 fn set_sequence<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
     let rows = part(root, &*w, &ROWS)?;
     let mut cursor = rows.cursor(&*w)?;

@@ -1,4 +1,4 @@
-//! A row of which only the requested cells are decoded.
+//! A row whose cells are decoded only when they are requested.
 
 use crate::cell::{Cell, CellRef};
 use crate::error::damaged;
@@ -9,18 +9,18 @@ use crate::layout::{Layout, Place};
 use std::cell::{Cell as Memo, OnceCell};
 use tidalite_pager::{Error, Result};
 
-/// The encoded primary key of a row, or its hidden key. It stays valid until the row's primary key is changed.
+/// The encoded primary key of a row, or its hidden key. It is valid until the row's primary key is changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowKey(pub(crate) Vec<u8>);
 
 impl RowKey {
-    /// The key as bytes, which sort like the keys.
+    /// The key as bytes, which sort like the keys themselves.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Creates a row key from what [`as_bytes`](Self::as_bytes) returned. No row has a key of other bytes.
+    /// Creates a row key from the result of [`as_bytes`](Self::as_bytes). Other bytes give a key that no row has.
     #[must_use]
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
@@ -32,9 +32,9 @@ pub struct RowRef<'a> {
     layout: &'a Layout,
     key: &'a [u8],
     fields: Fields<'a>,
-    /// A field, and its offset in `fields.body`: the fields before it need not be walked over again.
+    /// The last field that was reached, and its offset in `fields.body`. Walks to later fields begin there.
     walked: Memo<(usize, usize)>,
-    /// The texts and bytes of the key, decoded because one of them contains a zero byte; empty for other pieces.
+    /// The decoded texts and bytes of the key, if at least one of them contains a zero byte; empty for other pieces.
     unescaped: OnceCell<Vec<Vec<u8>>>,
 }
 
@@ -67,13 +67,13 @@ impl<'a> RowRef<'a> {
     /// The value of the column at this position.
     ///
     /// # Errors
-    /// `Corrupt` for bytes that are no value of the column's type.
+    /// `Corrupt` for bytes that are not a value of the column's type.
     ///
     /// # Panics
     /// If there is no such column.
     ///
     /// # Cost
-    /// Walks over the fields before it; in ascending order of the columns, each field is walked over once.
+    /// Skips the fields before it. If columns are read in ascending order, each field is skipped only once.
     #[inline]
     pub fn cell(&self, column: usize) -> Result<CellRef<'_>> {
         match self.layout.places[column] {
@@ -173,8 +173,8 @@ impl<'a> RowRef<'a> {
         columns.map(|at| Ok(self.cell(at)?.to_cell())).collect()
     }
 
-    /// All values, if the row has exactly the bytes of its key and of its fields, each a value of its type; dropped fields are
-    /// walked over.
+    /// All values, if the row consists exactly of its key and its fields, each a valid value of its type; `None`
+    /// otherwise. Dropped fields are skipped.
     pub(crate) fn whole_cells(&self) -> Option<Vec<Cell>> {
         let key_len = match self.layout.has_hidden_key() {
             true => Some(size_of::<u64>()),

@@ -1,4 +1,4 @@
-//! Iterating over rows, by their keys or by an index.
+//! Iterates over rows, in the order of their keys or of an index.
 //!
 //! Invariants:
 //! 1. The row at which `rows` stands is the current one; it lies in the range.
@@ -12,7 +12,7 @@ use crate::row_ref::RowRef;
 use tidalite_kv::Cursor;
 use tidalite_pager::{PageRead, Result};
 
-/// Where an iteration is.
+/// The position of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Start,
@@ -24,12 +24,12 @@ enum At {
 pub struct Rows<'r, R> {
     layout: &'r Layout,
     rows: Cursor<'r, R>,
-    /// The entries of the index, and the pieces of its keys before the primary key.
+    /// A cursor over the entries of the index, and the pieces of its keys before the primary key.
     index: Option<(Cursor<'r, R>, Vec<Piece>)>,
     span: Span,
     is_reversed: bool,
     at: At,
-    /// The value of the current row, if it lies in an extent.
+    /// The value of the current row, if it is stored in an extent.
     large: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ impl<'r, R: PageRead> Rows<'r, R> {
     /// The next row; `None` after the last one.
     ///
     /// # Errors
-    /// A damaged or unreadable page; an entry of the index without a row. There are no rows after an error.
+    /// A damaged or unreadable page; an entry of the index without a row. After an error, no more rows are returned.
     #[expect(
         clippy::should_implement_trait,
         reason = "the row borrows the iterator"
@@ -126,7 +126,7 @@ impl<'r, R: PageRead> Rows<'r, R> {
     }
 }
 
-/// The primary key at the end of the key of an index entry.
+/// The primary key, which is the last part of the key of an index entry.
 pub(crate) fn primary_key<'k>(entry: &'k [u8], pieces: &[Piece]) -> Result<&'k [u8]> {
     let mut rest = entry;
     for piece in pieces {

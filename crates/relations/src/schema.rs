@@ -1,4 +1,4 @@
-//! The schema of a relation as its user describes it: columns, primary key, indexes.
+//! The schema of a relation, as its user describes it: columns, primary key, indexes.
 
 use crate::cell::Cell;
 use crate::error::{Result, unusable};
@@ -25,7 +25,7 @@ pub struct Column {
     pub kind: ColumnType,
     /// Whether null is refused.
     pub not_null: bool,
-    /// The value of rows that give none.
+    /// The value of the column in rows that are inserted without one.
     pub default: Option<Cell>,
 }
 
@@ -49,7 +49,7 @@ impl Column {
         }
     }
 
-    /// Sets the value of rows that give none.
+    /// Sets the value of the column in rows that are inserted without one.
     #[must_use]
     pub fn default(self, value: impl Into<Cell>) -> Self {
         Self {
@@ -91,7 +91,7 @@ pub struct Index {
     pub name: String,
     /// Names of the columns, in the order of the index.
     pub columns: Vec<String>,
-    /// Whether two rows with equal values, none of them null, are refused.
+    /// Whether two rows with equal values are refused, unless one of the values is null.
     pub unique: bool,
 }
 
@@ -108,7 +108,7 @@ impl Index {
         }
     }
 
-    /// Refuses rows whose values another row has, unless one of them is null.
+    /// Makes the index unique: a row is refused if another row has the same values, unless one of them is null.
     #[must_use]
     pub fn unique(self) -> Self {
         Self {
@@ -120,8 +120,8 @@ impl Index {
 
 /// The schema of a relation.
 ///
-/// Columns of the primary key are never null. Without a primary key, rows are ordered by a hidden number, which grows with
-/// each insert.
+/// Columns of the primary key are never null. Without a primary key, rows are ordered by a hidden number, which
+/// increases with each insert.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schema {
     /// The columns, in the order of the cells of a row.
@@ -186,7 +186,7 @@ impl Schema {
         }
     }
 
-    /// Positions of columns; an error for an unknown or repeated column, or too many.
+    /// Positions of columns; an error if a column is unknown or repeated, or if there are too many.
     pub(crate) fn positions(&self, what: &str, columns: &[String]) -> Result<Vec<usize>> {
         if columns.len() > KEY_COLUMNS_MAX {
             let found = columns.len();
@@ -214,7 +214,7 @@ impl Schema {
         self.positions(&format!("index {}", index.name), &index.columns)
     }
 
-    /// Checks every rule for schemas.
+    /// Checks all rules for schemas.
     pub(crate) fn check(&self) -> Result<()> {
         if self.columns.is_empty() || self.columns.len() > COLUMNS_MAX {
             let found = self.columns.len();

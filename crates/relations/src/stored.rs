@@ -1,4 +1,4 @@
-//! The schema as bytes: row 0 of the root table.
+//! The encoded schema, which is stored as row 0 of the root table.
 //!
 //! ```text
 //! version       u8        1
@@ -10,7 +10,8 @@
 //!                         as varints
 //! ```
 //!
-//! A name is a varint length and UTF-8; a type is in `kind.rs`; null or value is in `fields.rs`.
+//! A name is stored as its length (a varint) and its UTF-8 bytes; types are described in `kind.rs`, and nullable values
+//! in `fields.rs`.
 
 use crate::cell::Cell;
 use crate::error::damaged;
@@ -77,7 +78,7 @@ impl Layout {
         bytes
     }
 
-    /// Decodes a schema, and checks every rule for schemas.
+    /// Decodes a schema, and checks all rules for schemas.
     pub(crate) fn decode(bytes: &[u8]) -> tidalite_pager::Result<Self> {
         let mut reader = Reader(bytes);
         let layout = reader.layout().filter(|_| reader.0.is_empty());

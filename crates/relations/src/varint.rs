@@ -1,5 +1,5 @@
-//! Integers in a variable number of bytes: seven bits for each byte, the lowest first; all bytes but the last have bit 7
-//! set. Signed integers are zigzag-encoded first, so that small negative ones are short, too.
+//! Integers in a variable number of bytes: seven bits in each byte, the lowest bits first; all bytes except the last
+//! have bit 7 set. Signed integers are zigzag-encoded first, so that small negative numbers are also short.
 
 /// Appends an integer.
 pub(crate) fn push(bytes: &mut Vec<u8>, mut value: u128) {
@@ -38,8 +38,8 @@ macro_rules! read {
 }
 
 read! {
-    /// Reads an integer of at most 64 bits at the front of `bytes`, and its length in bytes; `None` if it is not in the shortest
-    /// form or too large.
+    /// Reads an integer of at most 64 bits at the beginning of `bytes`; returns it and its length in bytes. `None` if
+    /// it is too large or not in the shortest form.
     read, u64
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn read_wide_signed(bytes: &[u8]) -> Option<(i128, usize)> {
     Some(((value >> 1).cast_signed() ^ -(value & 1).cast_signed(), len))
 }
 
-/// Length in bytes of an integer at the front of `bytes`.
+/// Length in bytes of the integer at the beginning of `bytes`.
 #[inline]
 pub(crate) fn len(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte < 0x80).map(|at| at + 1)
@@ -85,7 +85,7 @@ mod tests {
             push_signed(&mut bytes, value);
             assert_eq!(read_wide_signed(&bytes), Some((value, bytes.len())));
         }
-        // Both widths agree on every integer that 64 bits hold, and on bytes that encode no integer.
+        // Both widths give the same result for every integer of up to 64 bits, and for bytes that encode no integer.
         let beyond = u128::from(u64::MAX) + 1;
         for value in (0..128).flat_map(|bit| [1u128 << bit, (1 << bit) - 1, beyond - 1, beyond]) {
             let mut bytes = Vec::new();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tidalite_kv::{Tree, change_part};
 use tidalite_pager::PageWrite;
 
-/// Write access to a relation. The caller stores the tree that it has lent.
+/// Write access to a relation. The caller stores the tree that it has passed.
 pub struct RelationWriter<'a, W> {
     pub(crate) root: &'a mut Tree,
     pub(crate) w: &'a mut W,
@@ -39,12 +39,12 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         Ok(Self { root, w, layout })
     }
 
-    /// Opens a relation whose schema is known.
+    /// Opens a relation with a layout that was read before.
     pub fn with_layout(root: &'a mut Tree, w: &'a mut W, layout: Arc<Layout>) -> Self {
         Self { root, w, layout }
     }
 
-    /// The schema and its places, after the changes.
+    /// The layout after the changes: the schema, with the places of its columns and indexes.
     #[must_use]
     pub fn into_layout(self) -> Arc<Layout> {
         self.layout
@@ -57,8 +57,8 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
     /// Inserts a row with a value for each column; returns its key.
     ///
     /// # Errors
-    /// `Unique`, `NotNull`, `Cell`, `Count`; `Store` with `Limit` for a key or a row that is too long. Nothing has changed
-    /// then. A damaged page, a full disk.
+    /// `Unique`, `NotNull`, `Cell`, `Count`; `Store` with `Limit` for a key or a row that is too long. After these
+    /// errors nothing has changed. A damaged page, a full disk.
     pub fn insert(&mut self, row: &[Cell]) -> Result<RowKey> {
         let new = self.reader().new_row(row)?;
         if let Some((conflict, _)) = self.reader().conflict_of(&new.keys, row, None)? {
@@ -67,7 +67,7 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         self.put_new(new)
     }
 
-    /// Inserts a row of which only these columns are given; the others have their defaults, or null.
+    /// Inserts a row with values for these columns only; the others get their defaults, or null.
     ///
     /// # Errors
     /// As for `insert`; `Schema` for an unknown column.
@@ -84,7 +84,7 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
     /// Inserts a row, or replaces the row with the same primary key; returns whether it has replaced one.
     ///
     /// # Errors
-    /// As for `insert`; `Unique` only for unique indexes.
+    /// As for `insert`, but `Unique` only for unique indexes.
     pub fn upsert(&mut self, row: &[Cell]) -> Result<bool> {
         if self.layout.has_hidden_key() {
             return self.insert(row).map(|_| false);
@@ -99,7 +99,7 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         self.put_new(new).map(|_| false)
     }
 
-    /// Replaces the row with this key; the new row may have another primary key. A hidden key stays.
+    /// Replaces the row with this key; the new row may have another primary key. A hidden key does not change.
     ///
     /// # Errors
     /// `NoSuchRow`; otherwise as for `insert`.
@@ -158,14 +158,14 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         Error::Unique { conflict, key }
     }
 
-    /// The keys of the stored row with this key.
+    /// The keys of the row with this key and of its index entries; `None` if the row does not exist.
     fn keys_of(&self, key: &[u8]) -> tidalite_pager::Result<Option<RowKeys>> {
         let key = RowKey(key.to_vec());
         let row = self.reader().get_row(&key)?;
         Ok(row.map(|row| RowKeys::of(&self.layout, key.0, &row)))
     }
 
-    /// Replaces a row, and the entries of those indexes whose columns change.
+    /// Replaces a row, and its entries in those indexes whose columns change.
     fn replace(&mut self, old: &RowKeys, new: &NewRow, row: &[Cell]) -> Result<()> {
         let keys = &new.keys;
         if let Some((conflict, _)) = self.reader().conflict_of(keys, row, Some(old))? {
@@ -218,8 +218,8 @@ impl<'a, W: PageWrite> RelationWriter<'a, W> {
         })
     }
 
-    /// Adds a stored row to all indexes; removes it instead, and returns false, if it conflicts with another row. For a
-    /// recovery, which has emptied the indexes.
+    /// Adds a stored row to all indexes. If it conflicts with another row, removes it instead and returns false. A
+    /// recovery calls this after it has emptied the indexes.
     pub(crate) fn index_again(
         &mut self,
         key: &RowKey,

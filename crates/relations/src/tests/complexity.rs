@@ -1,4 +1,4 @@
-//! Complexity by counters.
+//! Complexity, measured with counters.
 
 use crate::cell::Cell;
 use crate::kind::ColumnType;

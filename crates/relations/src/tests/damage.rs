@@ -1,4 +1,4 @@
-//! Bytes that no writer would write give errors, never panics, and a check finds rows that contradict each other.
+//! Bytes that no writer writes cause errors, never panics; a check finds rows that contradict each other.
 
 use crate::bounds::KeyBounds;
 use crate::cell::Cell;
@@ -43,7 +43,7 @@ fn parts() -> [Vec<u8>; 3] {
     [ROWS.to_vec(), index_key(0).to_vec(), index_key(1).to_vec()]
 }
 
-/// Expects a check to find a problem, or to fail.
+/// Expects the check to find a problem, or to fail.
 fn finds(table: &Table, what: &str) {
     if let Ok(problems) = table.problems() {
         assert!(!problems.is_empty(), "{what}");
@@ -75,7 +75,7 @@ fn a_check_finds_every_missing_and_every_foreign_row() {
 
 #[test]
 fn a_check_finds_rows_that_break_the_schema() {
-    // Null where it is refused: the schema is changed below the rows.
+    // Null in a column that refuses it: the schema is changed without changing the rows.
     let mut table = full(512, 20);
     let mut layout = Layout::clone(&table.read().into_layout());
     let power = layout.schema.position("power").unwrap();
@@ -83,7 +83,7 @@ fn a_check_finds_rows_that_break_the_schema() {
     let Table { root, pages } = &mut table;
     root.insert(pages, &SCHEMA, &layout.encode()).unwrap();
     finds(&table, "null");
-    // Values that are not unique.
+    // Duplicate values in a unique index.
     let mut table = full(512, 20);
     let mut layout = Layout::clone(&table.read().into_layout());
     layout.schema.indexes[1].unique = true;
@@ -92,7 +92,7 @@ fn a_check_finds_rows_that_break_the_schema() {
     let Table { root, pages } = &mut table;
     root.insert(pages, &SCHEMA, &layout.encode()).unwrap();
     finds(&table, "a unique index");
-    // A hidden key that was not taken.
+    // A hidden key that was never assigned.
     let mut table = Table::new(
         512,
         &Schema::new().column(Column::new("x", ColumnType::I64)),
@@ -104,7 +104,7 @@ fn a_check_finds_rows_that_break_the_schema() {
     finds(&table, "a hidden key");
 }
 
-/// Changed bytes of any row give an error or other results, never a panic or an endless loop.
+/// Changed bytes in any row cause an error or other results, never a panic or an endless loop.
 #[test]
 fn changed_rows_do_no_harm() {
     tidalite_testkit::watch();
@@ -167,7 +167,7 @@ fn read_all<R: tidalite_pager::PageRead>(reader: &RelationReader<R>) {
     }
 }
 
-/// Calls everything until the first error.
+/// Calls all functions until the first error.
 fn use_all<W: PageWrite>(root: &mut Tree, w: &mut W) -> crate::Result<()> {
     let layout = RelationReader::open(root, &*w)?.into_layout();
     let mut relation = RelationWriter::with_layout(root, w, layout);
@@ -198,7 +198,7 @@ fn use_all<W: PageWrite>(root: &mut Tree, w: &mut W) -> crate::Result<()> {
     relation.clear()
 }
 
-/// Changed bytes of the schema are refused, or are another schema; reading the rows with it does no harm.
+/// Changed bytes of the schema are refused or give another schema. Reading rows with that schema does not panic.
 #[test]
 fn changed_schemas_do_no_harm() {
     tidalite_testkit::watch();

@@ -1,5 +1,4 @@
-//! Tests on pages in memory. Others are in the database
-//! (`crates/tidalite/tests/relation_*.rs`).
+//! Tests with pages in memory. Further tests use a whole database (`crates/tidalite/tests/relation_*.rs`).
 
 mod complexity;
 mod damage;

@@ -1,4 +1,4 @@
-//! A recovery keeps all sound rows and writes the indexes anew.
+//! A recovery keeps all sound rows and writes the indexes again.
 
 use crate::cell::Cell;
 use crate::kind::ColumnType;
@@ -21,7 +21,7 @@ fn indexes_and_rows_are_repaired() {
         put(&mut table, part, b"foreign", Some(b"value"));
     }
     put(&mut table, &index_key(5), b"foreign", Some(b""));
-    // A row that cannot be decoded, and one with the name of another.
+    // A row that cannot be decoded, and a row with the name of another row.
     let all = rows(&table, &ROWS);
     put(&mut table, &ROWS, &all[10].0, Some(b"\x7f"));
     put(&mut table, &ROWS, &all[11].0, Some(&all[12].1));
@@ -35,7 +35,7 @@ fn indexes_and_rows_are_repaired() {
     table.assert_whole();
     let after = table.rows();
     let lost = before.iter().filter(|row| !after.contains(row)).count();
-    // The first of two rows with one name is kept, here with the values of the other.
+    // Of two rows with the same name the first one is kept; in this case it has the values of the other.
     assert_eq!((after.len(), lost), (198, 3));
 }
 

@@ -1,4 +1,4 @@
-//! Schemas that cannot be used, and changes of schemas that are refused, change nothing.
+//! A schema that cannot be used, or a refused change of a schema, changes nothing.
 
 use crate::cell::Cell;
 use crate::error::{Conflict, Error};
@@ -181,7 +181,7 @@ fn an_index_with_a_key_that_is_too_long_is_refused() {
     table.assert_whole();
 }
 
-/// Indexes are built from pieces of 1 KiB in tests: rows that conflict lie in different pieces, or in one.
+/// In tests, indexes are built from pieces of 1 KiB: rows that conflict are in different pieces, or in the same one.
 #[test]
 fn a_unique_index_is_refused_wherever_its_rows_lie() {
     let guid = |writer: &crate::RelationWriter<'_, _>| writer.layout.schema.expect("guid").unwrap();
@@ -209,7 +209,7 @@ fn a_unique_index_is_refused_wherever_its_rows_lie() {
     }
 }
 
-/// The example of docs/format/relations.md.
+/// The encoder writes exactly the example of docs/format/relations.md.
 #[test]
 fn the_example_of_the_description_is_what_is_written() {
     let schema = Schema::new()
