@@ -1,4 +1,4 @@
-//! A block: entries in ascending order of their keys, as the value of one table row.
+//! A block: entries in ascending order of their keys, stored as the value of one table row.
 //!
 //! ```text
 //! 0   | key bytes u16 | payload bytes u16 | entries u32 | head of the last key u64 |
@@ -7,8 +7,9 @@
 //!     then the entries: | key bytes u16 | key | payload |
 //! ```
 //!
-//! The head of a key is its first 8 bytes as a big-endian number, shorter keys filled up with zeros. Entries of equal size
-//! are found by interpolation between heads: keys are often hashes or numbers that are spread evenly.
+//! The head of a key is its first 8 bytes as a big-endian number; shorter keys are padded with zeros. In a block whose
+//! entries have equal sizes, an entry is found by interpolation between heads, because keys are often hashes or numbers
+//! that are spread evenly.
 //!
 //! Invariants:
 //! 1. Keys ascend; equal keys are adjacent, the oldest entry first.
@@ -18,9 +19,9 @@ use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_pager::{Error, Result};
 
 const HEAD_BYTES: usize = 16;
-/// Stands for both sizes in a block whose entries differ in size. Keys are shorter than this.
+/// Marks a block whose entries differ in size; it is stored in place of both sizes. Keys are shorter than this.
 const VARYING: u16 = u16::MAX;
-/// Bytes that each entry of varying size takes besides its key and payload.
+/// Bytes that each entry of varying size takes in addition to its key and payload.
 const VARYING_COST: usize = 4 + 2;
 
 /// One entry of a block.
@@ -33,10 +34,11 @@ pub(crate) struct Entry<'a> {
 /// A block whose header has been checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block<'a> {
-    /// The bytes behind the header.
+    /// The bytes after the header.
     body: &'a [u8],
     count: usize,
-    /// Length in bytes of a key and of an entry if all have the same; `None` for entries of varying size.
+    /// Length in bytes of a key and of an entry, if all entries have the same sizes; `None` for entries of varying
+    /// size.
     equal: Option<(usize, usize)>,
     /// The head of the last key.
     last: u64,
@@ -88,7 +90,7 @@ impl<'a> Block<'a> {
         self.count
     }
 
-    /// Whether the header says that `key` is the last one.
+    /// Whether `key` is the last key of the block according to the header.
     pub(crate) fn ends_with(&self, key: &[u8]) -> bool {
         self.last == head(key)
     }
@@ -124,7 +126,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Index of the first entry whose key is `key` or greater; `len` if there is none.
+    /// Index of the first entry whose key is `key` or greater; `len` if no such entry exists.
     pub(crate) fn lower_bound(&self, key: &[u8]) -> Result<usize> {
         match self.equal {
             Some((width, entry)) => Ok(self.interpolate(key, width, entry)),
@@ -144,13 +146,14 @@ impl<'a> Block<'a> {
         Ok(from)
     }
 
-    /// The entry at which a key should be if keys are spread evenly.
+    /// The index at which a key is expected if keys are spread evenly.
     fn guess(&self, key: &[u8], width: usize) -> usize {
         let last = self.count - 1;
         let (low, head) = (head(&self.body[..width]), head(key));
         match (head.checked_sub(low), self.last.checked_sub(low)) {
             (Some(above), Some(span)) if above < span => {
-                // Exact for all but the longest spans, and a division of 128 bits would take longer than the search.
+                // The result is exact for all but the longest spans. A division of 128 bits would take longer than the
+                // search.
                 let share = above as f64 / span as f64;
                 ((share * last as f64) as usize).min(last)
             }
@@ -159,13 +162,14 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// `lower_bound` among keys of equal length: a guess by the heads, then steps of growing length from there, then
-    /// bisection. Costs a constant number of steps for keys that are spread evenly, a logarithmic one for others.
+    /// `lower_bound` among keys of equal length. It guesses a position from the heads, moves from there in steps of
+    /// growing length, and ends with a bisection. This takes a constant number of steps for keys that are spread
+    /// evenly, and a logarithmic number for others.
     fn interpolate(&self, key: &[u8], width: usize, entry: usize) -> usize {
         let key_at = |index: usize| &self.body[index * entry..index * entry + width];
         let less = |index: usize| key_at(index) < key;
         let guess = self.guess(key, width);
-        // All entries before `from` are less, and none at `to` or after it.
+        // All entries before `from` are less than the key, and no entry at or after `to` is.
         let (mut from, mut to);
         let mut step = 4;
         if less(guess) {
@@ -221,7 +225,7 @@ pub(crate) struct BlockBuilder {
     bytes: Vec<u8>,
     /// The end of each key and of each payload in `bytes`.
     ends: Vec<(u32, u32)>,
-    /// The sizes of key and payload, while all entries have the same.
+    /// The sizes of key and payload, as long as all entries have the same sizes.
     equal: Option<(usize, usize)>,
 }
 
@@ -279,7 +283,7 @@ impl BlockBuilder {
         self.ends.clear();
     }
 
-    /// The block of all entries, which must ascend. There must be one at least.
+    /// The block of all entries, which must be ascending. At least one entry is required.
     pub(crate) fn encode(&self) -> Vec<u8> {
         debug_assert!(self.iter().is_sorted_by(|a, b| a.key <= b.key));
         let mut block = Vec::with_capacity(self.block_bytes());

@@ -1,7 +1,7 @@
-//! Tells to which nested table of a hash table or a buffered table the rows of a leaf belong, if nothing leads to the leaf.
+//! Determines to which nested table of a hash table or a buffered table the rows of an unreferenced leaf belong.
 //!
-//! Pages do not say so, but rows do: the rows of each nested table have a form that is checked here. A leaf about which
-//! there is a doubt belongs to none.
+//! Pages do not contain this information, but the rows of each nested table have a form that is checked here. In case
+//! of doubt a leaf belongs to no table.
 
 use crate::block::Block;
 use crate::buffered::recover::run_of_block;
@@ -13,10 +13,10 @@ use crate::runs::state::Runs;
 /// A row of a leaf: its key and its value.
 pub type LeafRow = (Vec<u8>, Vec<u8>);
 
-/// The key, in the root table of a hash table, of the nested table to which the rows belong. Only the table of records is
-/// recognised, because a hash table is rebuilt from its records alone; `None` for the others.
+/// The key, in the root table of a hash table, of the nested table to which the rows belong. Only the table of records
+/// is recognised, because a hash table is rebuilt from its records alone; `None` for all other tables.
 ///
-/// The other tables hold blocks, or sets and filters, whose keys or first bytes no record has.
+/// The other tables hold blocks, sets or filters. Their keys or first bytes do not occur in records.
 #[must_use]
 pub fn part_of_hash_rows(rows: &[LeafRow]) -> Option<[u8; 1]> {
     let is_record = |(key, value): &LeafRow| {
@@ -24,15 +24,15 @@ pub fn part_of_hash_rows(rows: &[LeafRow]) -> Option<[u8; 1]> {
         number.is_ok_and(|number| number < RECORDS_MAX && record::decode(number, value).is_ok())
     };
     let is_block = |(_, value): &LeafRow| Block::parse(value).is_ok();
-    // All rows of a table of blocks are blocks, and a value may look like one by chance.
+    // In a table of blocks all rows are blocks, and a single value may look like a block by chance.
     let are_records = rows.iter().all(is_record) && !rows.iter().all(is_block);
     are_records.then_some(Part::Records.key())
 }
 
-/// The same for a buffered table with this state: the rows, or the runs on its list.
+/// The same for a buffered table with this state. It recognises the rows and the runs in the state's list.
 ///
-/// Without a state no leaf belongs to the runs: it could be of a run that was merged into the rows long ago. Rows that look
-/// like blocks of runs, or like filters, belong to none.
+/// Without a state no leaf is assigned to the runs, because it could belong to a run that was merged into the rows long
+/// ago. Rows that look like blocks of runs, or like filters, belong to no table.
 #[must_use]
 pub fn part_of_buffered_rows(rows: &[LeafRow], state: Option<&[u8]>) -> Option<[u8; 1]> {
     let numbers: Option<Vec<u64>> = rows

@@ -1,4 +1,4 @@
-//! Indexes: sets of numbers under byte keys, such as the series that have a tag, and hash tables.
+//! Indexes: sets of numbers under byte keys, such as all series that have a tag, and hash tables.
 //!
 //! ```text
 //! postings    sets of numbers as Roaring bitmaps, whose containers are rows of a table
@@ -10,8 +10,8 @@
 //! leaves      to which part of an index the rows of a lone leaf belong
 //! ```
 //!
-//! A set is stored as one table row for each block of 65,536 numbers in which it has members, so a change of one member
-//! of a set of millions rewrites one row of at most 8 KiB.
+//! A set is stored as one table row for each block of 65,536 numbers that contains members. So a change of one member
+//! in a set of millions rewrites one row of at most 8 KiB.
 //!
 //! Like the other structures, an index is identified by the root of its table (`Tree`): functions take the root and a page
 //! reader or page writer, and the caller stores the root.

@@ -1,4 +1,4 @@
-//! Buffered tables: ordered tables whose random writes are collected in sorted runs before they go to their rows.
+//! Buffered tables: ordered tables that collect random writes in sorted runs and later merge them into their rows.
 //!
 //! ```text
 //! write       putting and removing keys; merging runs into the rows
@@ -22,7 +22,7 @@ use crate::runs::merge::PUT;
 /// First byte of the payload of a key that was removed.
 const REMOVE: u8 = 0;
 
-/// The value in a payload; `None` if the key was removed.
+/// The value in a payload; `None` if the payload records a removal.
 fn value_of(payload: &[u8]) -> Option<&[u8]> {
     match payload.split_first() {
         Some((&PUT, value)) => Some(value),

@@ -1,4 +1,4 @@
-//! The keys of a buffered table in order, ascending or descending.
+//! Iterates over the keys of a buffered table, in ascending or descending order.
 
 use crate::buffered::read::BufferedReader;
 use crate::buffered::value_of;
@@ -16,15 +16,16 @@ pub struct BufferedRange<'t, R: PageRead> {
     end: Bound<Vec<u8>>,
 }
 
-/// Where the entries come from.
+/// The source of the entries.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one of them in an iteration, and it is not moved"
 )]
 enum Source<'t, R: PageRead> {
-    /// Rows and runs, and the entry that was read last.
+    /// A merge of rows and runs, and the entry that was read last.
     Merge(Merge<'t, R>, Group),
-    /// A table without runs: its rows, whether there is one at the cursor, and a value that is not in the leaf.
+    /// The rows of a table without runs. The fields are a cursor, whether it is at a row, and the row's value if it is
+    /// stored outside the leaf.
     Rows {
         rows: Cursor<'t, R>,
         state: RowState,
@@ -34,14 +35,14 @@ enum Source<'t, R: PageRead> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
-    /// The first row of the range is at the cursor, but has not been returned.
+    /// The cursor is at the first row of the range, which has not been returned yet.
     Before,
     At,
     End,
 }
 
 impl<R: PageRead> BufferedReader<R> {
-    /// The keys in a range, ascending, or descending if `is_reversed`.
+    /// The keys in a range, in ascending order, or in descending order if `is_reversed`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -60,7 +61,7 @@ impl<R: PageRead> BufferedReader<R> {
         let mut merge;
         let there;
         if is_reversed {
-            // Everything below the least key that is greater than the end.
+            // The range contains all keys below the least key that is greater than the end.
             let to = match &end {
                 Bound::Included(end) => Some([end, &[0][..]].concat()),
                 Bound::Excluded(end) => Some(end.clone()),
@@ -138,7 +139,7 @@ impl<R: PageRead> BufferedRange<'_, R> {
         Ok(false)
     }
 
-    /// Moves to the next entry, which may be outside the range or a removal.
+    /// Moves to the next entry, which may be outside the range, or a removal.
     fn advance(&mut self) -> Result<bool> {
         match &mut self.source {
             Source::Merge(merge, group) => merge.next(group),
@@ -167,7 +168,7 @@ impl<R: PageRead> BufferedRange<'_, R> {
         }
     }
 
-    /// The key at the iteration.
+    /// The current key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         match &self.source {
@@ -176,7 +177,7 @@ impl<R: PageRead> BufferedRange<'_, R> {
         }
     }
 
-    /// The value of the key at the iteration; `None` before the first step and at the end.
+    /// The value of the current key; `None` before the first step and at the end.
     #[must_use]
     pub fn value(&self) -> Option<&[u8]> {
         match &self.source {

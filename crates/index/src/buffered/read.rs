@@ -15,31 +15,31 @@ pub struct BufferedReader<R> {
     pub(crate) r: R,
     pub(crate) runs: Runs,
     pub(crate) root: Tree,
-    /// The parts that have pages of their own; small ones are in a row of the root.
+    /// The parts that have pages of their own; a small part is stored in a row of the root.
     main: Option<Tree>,
     blocks: Option<Tree>,
     pub(crate) filters: Filters,
 }
 
-/// Figures about a buffered table.
+/// Statistics of a buffered table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferedStat {
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// Runs that wait to be merged into the rows.
+    /// Number of runs that are not yet merged into the rows.
     pub runs: u64,
-    /// Entries in these runs.
+    /// Number of entries in these runs.
     pub run_entries: u64,
-    /// Bytes of these runs' blocks.
+    /// Bytes of the blocks of these runs.
     pub run_bytes: u64,
 }
 
 /// A value that was found.
 #[derive(Debug)]
 pub enum FoundValue<'r> {
-    /// In a row.
+    /// The value in a row.
     Row(Value<'r>),
-    /// In a run.
+    /// The value in a run.
     Run(Vec<u8>),
 }
 
@@ -79,7 +79,7 @@ impl<R: PageRead> BufferedReader<R> {
         }
     }
 
-    /// Notes lookups; returns whether the filters of the runs are to be used.
+    /// Counts lookups; returns whether to use the filters of the runs.
     pub(crate) fn prepare_filters(&self, lookups: u32) -> Result<bool> {
         let table = || self.filter_table();
         self.filters.prepare(&self.runs, table, &self.r, lookups)
@@ -120,7 +120,7 @@ impl<R: PageRead> BufferedReader<R> {
         Ok(self.main()?.get(&self.r, key)?.map(FoundValue::Row))
     }
 
-    /// Figures about the table.
+    /// Statistics of the table.
     ///
     /// # Errors
     /// A damaged page.

@@ -1,7 +1,7 @@
 //! Rebuilds a damaged buffered table.
 //!
-//! Its rows and the blocks of its runs are all that it needs; the state says which runs there were and which of their
-//! entries are in the rows already.
+//! Only the rows and the blocks of the runs are needed. The state lists the runs, and how far their entries have been
+//! merged into the rows.
 
 use crate::block::{Block, BlockBuilder};
 use crate::buffered::write::{BUFFERED_KEY_MAX, BUFFERED_VALUE_MAX, BufferedWriter};
@@ -16,12 +16,12 @@ use tidalite_pager::{PageWrite, Result};
 const RUNS_MAX: usize = u16::MAX as usize;
 
 impl BufferedWriter {
-    /// Opens a buffered table of which parts may be lost: removes everything that does not belong to it, and lists the runs
-    /// that are still there. Calls `problem` with each defect.
+    /// Opens a buffered table that may have lost parts: removes everything that does not belong to it, and lists the
+    /// remaining runs. Calls `problem` with each defect.
     ///
-    /// Entries of merging runs below the watermark agree with the rows, so they are kept in case a row is lost. But if a
-    /// part of these runs is lost, the newest entry of a key may be among it; then the entries are removed and the rows
-    /// decide.
+    /// Entries of merging runs below the watermark agree with the rows, so they are kept in case a row is lost. But if
+    /// a part of these runs is lost, it may have contained the newest entry of a key; then the entries are removed, and
+    /// the rows are authoritative.
     ///
     /// # Errors
     /// A full disk; an unreadable page.
@@ -67,8 +67,8 @@ impl BufferedWriter {
     }
 }
 
-/// Removes all rows of the root table but the nested tables of the rows and of the runs. Returns how many of them do not
-/// occur in a buffered table.
+/// Removes all rows of the root table except the nested tables of the rows and of the runs. Returns the number of
+/// removed rows that do not occur in a buffered table.
 fn remove_all_but_rows_and_runs<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<u64> {
     let (mut stale, mut unknown) = (Vec::new(), 0);
     {
@@ -94,7 +94,7 @@ fn remove_all_but_rows_and_runs<W: PageWrite>(root: &mut Tree, w: &mut W) -> Res
     Ok(unknown)
 }
 
-/// Removes nested tables among the rows. Returns their number.
+/// Removes nested tables from the rows. Returns their number.
 fn remove_tables_in_rows<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<u64> {
     let mut tables = Vec::new();
     {
@@ -128,8 +128,8 @@ fn remove_rows<W: PageWrite>(
     Ok(keys.len() as u64)
 }
 
-/// The runs whose blocks are there, without filters, and the number of rows that were removed because they are not blocks
-/// of such a run. Only runs of the list `known` count, if there is one.
+/// The runs whose blocks exist, without filters, and the number of rows that were removed because they are not blocks
+/// of such a run. If the list `known` is given, only its runs are accepted.
 fn sound_runs<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -141,7 +141,7 @@ fn sound_runs<W: PageWrite>(
         let blocks = part(root, &*w, Part::Runs)?;
         let mut rows = blocks.cursor(&*w)?;
         let mut there = rows.first()?;
-        // The last key of the block before, in the newest run of the list.
+        // The last key of the previous block, in the newest run of the list.
         let mut last = Vec::new();
         while there {
             let number = number_of(rows.key(), known);
@@ -182,21 +182,21 @@ fn sound_runs<W: PageWrite>(
     Ok((list, removed))
 }
 
-/// The number of the run in the key of a row; `None` if there is no such run.
+/// The number of the run in the key of a row; `None` if the run does not exist.
 fn number_of(key: &[u8], known: Option<&Runs>) -> Option<u64> {
     let number = u64::from_be_bytes(*key.first_chunk()?);
     let is_listed = |known: &Runs| known.list.iter().any(|run| run.number == number);
     (number < COUNT_MAX && known.is_none_or(is_listed)).then_some(number)
 }
 
-/// The number of a run, if a row has a block of one.
+/// The number of the run, if a row contains a block of a run.
 pub(crate) fn run_of_block(key: &[u8], value: &[u8]) -> Option<u64> {
     let number = number_of(key, None)?;
     in_block(&key[8..], value, None).map(|_| number)
 }
 
-/// The number of entries of a block and its last key; `None` if it is not a block whose first key is `first` and whose keys
-/// come behind `last`.
+/// The number of entries of a block and its last key; `None` if the bytes are not a block whose first key is `first`
+/// and whose keys are all greater than `last`.
 fn in_block(first: &[u8], value: &[u8], last: Option<&[u8]>) -> Option<(u64, Vec<u8>)> {
     let block = Block::parse(value).ok()?;
     let mut last = last;

@@ -1,4 +1,4 @@
-//! Putting and removing keys of a buffered table, and merging its runs into its rows.
+//! Storing and removing keys of a buffered table, and merging its runs into its rows.
 
 use crate::block::BlockBuilder;
 use crate::buffered::read::BufferedReader;
@@ -15,14 +15,14 @@ use tidalite_pager::{Error, PageRead, PageWrite, Result};
 pub const BUFFERED_KEY_MAX: usize = 32 << 10;
 const _: () =
     assert!(BUFFERED_KEY_MAX + 8 <= KEY_BYTES_MAX && BUFFERED_KEY_MAX < u16::MAX as usize);
-/// Maximum length in bytes of a value of a buffered table: values are copied a few times until they are in a row.
+/// Maximum length in bytes of a value of a buffered table. A value is copied a few times before it reaches its row.
 pub const BUFFERED_VALUE_MAX: usize = 16 << 20;
 
-/// The buffer is full with this many bytes.
+/// Number of bytes at which the buffer counts as full.
 const BYTES_MAX: usize = 8 << 20;
-/// Bytes of memory that an entry of the buffer takes besides its key and value, roughly.
+/// Approximate bytes of memory that an entry of the buffer takes in addition to its key and value.
 const ENTRY_BYTES: usize = 96;
-/// Merging into the rows begins when the runs have this share of their number.
+/// Merging into the rows begins when the number of entries in runs reaches the number of rows divided by this.
 const MAIN_SHARE: u64 = 4;
 /// Default of `BufferedWriter::with_run_bytes`.
 const RUN_BYTES_DEFAULT: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
@@ -37,16 +37,16 @@ impl Rules for NewestOnly {
     }
 }
 
-/// A buffered table in a write transaction, with entries that are not stored yet.
+/// A buffered table in a write transaction, with its entries that are not stored yet.
 ///
 /// The caller keeps the root of the table and passes it to each call.
 #[derive(Clone, Debug)]
 pub struct BufferedWriter {
     runs: Runs,
-    /// Values of keys, or `None` for removed keys.
+    /// New values of keys; `None` for removed keys.
     buffer: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     bytes: usize,
-    /// Runs of fewer bytes in all are not merged into the rows.
+    /// Runs are merged into the rows only if they have at least this many bytes in total.
     run_bytes: u64,
 }
 
@@ -60,15 +60,15 @@ impl BufferedWriter {
         }
     }
 
-    /// Sets the number of bytes of runs from which they are merged into the rows. With a smaller number, fewer entries are
-    /// merged at a time.
+    /// Sets the number of bytes of runs at which merging into the rows begins. A smaller number also makes the steps
+    /// smaller: fewer entries are merged at a time.
     #[must_use]
     pub fn with_run_bytes(mut self, bytes: u64) -> Self {
         self.run_bytes = bytes;
         self
     }
 
-    /// Merging into the rows takes at least this many entries at a time: 4096 by default.
+    /// Minimum number of entries that are merged into the rows at a time: 4096 by default.
     fn merge_entries(&self) -> u64 {
         (self.run_bytes / 256).clamp(16, 1 << 16)
     }
@@ -90,7 +90,7 @@ impl BufferedWriter {
         Ok(Self::new(runs))
     }
 
-    /// Stores a list of runs, and opens the table with it.
+    /// Stores a list of runs, and opens the table with this list.
     pub(crate) fn with_runs<W: PageWrite>(root: &mut Tree, w: &mut W, runs: Runs) -> Result<Self> {
         let table = Self::new(runs);
         table.put_state(root, w)?;
@@ -109,7 +109,7 @@ impl BufferedWriter {
         self.bytes >= BYTES_MAX
     }
 
-    /// Puts a value under a key, whether or not the key exists.
+    /// Stores a value under a key, whether or not the key exists.
     ///
     /// # Errors
     /// `Limit` for a key or a value that is too long.
@@ -152,8 +152,8 @@ impl BufferedWriter {
         }
     }
 
-    /// The value of a key that is still in memory: `Some(None)` if it was removed. `None` if the answer is in
-    /// the stored table.
+    /// The value of a key in the buffer: `Some(None)` if it was removed, `None` if the buffer has no entry for the key
+    /// and the stored table must be read.
     #[must_use]
     pub fn buffered(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.buffer.get(key).map(|value| value.as_deref())

@@ -1,7 +1,7 @@
 //! The records of a transaction that are not stored yet.
 //!
-//! Records are collected in one piece of memory, so that a record costs no allocation. A hash table in memory maps each
-//! key of the index to its newest record; each record has the place of the one before it with the same key.
+//! Records are collected in one memory buffer, so that a record needs no allocation. A hash table in memory maps each
+//! key of the index to its newest record; each record has the place of the previous record with the same key.
 
 use crate::block::{BlockBuilder, head};
 use crate::hash::options::HashOptions;
@@ -10,11 +10,11 @@ use hashbrown::HashTable;
 use tidalite_pager::Result;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The buffer is full with this many records.
+/// Number of records at which the buffer counts as full.
 const RECORDS_MAX: usize = 1 << 16;
-/// The buffer is full with this many bytes.
+/// Number of bytes at which the buffer counts as full.
 const BYTES_MAX: usize = 8 << 20;
-/// Stands for no record.
+/// Marks the absence of a record.
 const NONE: u32 = u32::MAX;
 
 /// Callback that receives the number and the parts of a record, and returns whether to stop.
@@ -22,10 +22,10 @@ pub(crate) type OnRecord<'f> = dyn FnMut(u64, Parts<'_>) -> Result<bool> + 'f;
 
 #[derive(Clone, Copy, Debug)]
 struct Item {
-    /// End of the record in `bytes`, and of its key in `keys`.
+    /// End offset of the record in `bytes`, and of its key in `keys`.
     end: u32,
     key_end: u32,
-    /// The record before this one with the same key of the index.
+    /// The previous record with the same key of the index.
     before: u32,
     kind: Kind,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Buffer {
     /// Number of the first record.
     pub(crate) first: u64,
     bytes: Vec<u8>,
-    /// Keys in the form of the index.
+    /// Keys, in the form in which the index holds them.
     keys: Vec<u8>,
     items: Vec<Item>,
     newest: HashTable<u32>,
@@ -61,13 +61,13 @@ impl Buffer {
         self.items.len() >= RECORDS_MAX || self.bytes.len() + self.keys.len() >= BYTES_MAX
     }
 
-    /// Number of the record that will be added next.
+    /// Number that the next added record will get.
     pub(crate) fn next(&self) -> u64 {
         self.first + self.items.len() as u64
     }
 
-    /// Forgets all records; the next record has number `first`. Memory is kept for the next records, but not that of large
-    /// values.
+    /// Removes all records; the next record will have the number `first`. The memory is kept for later records, except
+    /// memory of large values.
     pub(crate) fn reset(&mut self, first: u64) {
         self.first = first;
         for bytes in [&mut self.bytes, &mut self.keys] {
@@ -106,7 +106,7 @@ impl Buffer {
         number
     }
 
-    /// Makes `place` the newest record of a key and returns the one before it.
+    /// Makes `place` the newest record of a key and returns the previous one.
     fn remember(&mut self, place: u32, index_key: &[u8]) -> u32 {
         let Self {
             newest,
@@ -119,7 +119,7 @@ impl Buffer {
         match newest.find_mut(hash, same) {
             Some(newest) => std::mem::replace(newest, place),
             None => {
-                // The keys of all records are hashed again when the table grows; the new one is not in `keys` yet.
+                // When the table grows, the keys of all records are hashed again; the new key is not in `keys` yet.
                 let new_hash = |other: &u32| match *other == place {
                     true => hash,
                     false => hash_of(key_at(keys, items, *other)),
@@ -148,7 +148,7 @@ impl Buffer {
         (place < self.items.len() as u64).then(|| self.bytes_of(place as u32))
     }
 
-    /// Calls `each` with the records of `key`, the newest first, until it returns true.
+    /// Calls `each` with the records of `key`, newest first, until it returns true.
     pub(crate) fn each_of_key(
         &self,
         options: &HashOptions,
@@ -178,7 +178,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Calls `each` with the number and the bytes of every record, ascending.
+    /// Calls `each` with the number and the bytes of every record, in ascending order.
     pub(crate) fn each_record(&self, each: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         for place in 0..self.items.len() as u32 {
             each(self.first + u64::from(place), self.bytes_of(place))?;
@@ -186,12 +186,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// The entries of the index for all records, in order.
+    /// The entries of the index for all records, in order of their keys.
     pub(crate) fn entries(&self) -> BlockBuilder {
         self.entries_by(|place| self.first + u64::from(place))
     }
 
-    /// The entries of the index for all records, in order, if the records have these numbers.
+    /// The entries of the index for all records, in order of their keys, with these numbers of records.
     pub(crate) fn entries_of(&self, numbers: &[u64]) -> BlockBuilder {
         self.entries_by(|place| numbers[place as usize])
     }

@@ -1,4 +1,4 @@
-//! Checks the rules of the format of a hash table.
+//! Checks the rules of the format for a hash table.
 
 use crate::hash::entry::Action;
 use crate::hash::options::History;
@@ -107,7 +107,7 @@ impl<R: PageRead> HashReader<R> {
         Ok(())
     }
 
-    /// Checks that a record exists, and that it has this key in the index.
+    /// Checks that a record exists, and that it has this key of the index.
     fn check_number(
         &self,
         what: &str,
@@ -127,7 +127,8 @@ impl<R: PageRead> HashReader<R> {
         Ok(())
     }
 
-    /// Members of the sets must be existing records, of the key of the set, in one set each and in no entry.
+    /// Checks that each member of a set is an existing record with the key of the set, is in only one set, and is in no
+    /// entry.
     fn check_sets(&self, named: &mut RoaringTreemap, problem: &mut OnProblem<'_>) -> Result<()> {
         check::check_rows(&self.sets()?, &self.r, &mut |_, _, _| Ok(()))?;
         let dead = sets::get(&self.sets()?, &self.r, DEAD)?;
@@ -171,8 +172,8 @@ impl<R: PageRead> HashReader<R> {
         Ok(())
     }
 
-    /// A key has no more older versions than the history keeps, and one more if it is removed. Keys with one hash share
-    /// a set, so only sets of whole keys are counted.
+    /// Checks that no key has more older versions than the history keeps; a removed key may have one more. Keys with
+    /// the same hash share a set, so only sets of whole keys are checked.
     fn check_versions(
         &self,
         index_key: &[u8],
@@ -199,7 +200,7 @@ impl<R: PageRead> HashReader<R> {
         Ok(())
     }
 
-    /// Every record must be in the index, an older version, a removal, or dead.
+    /// Checks that every record is in the index, an older version, a removal, or dead.
     fn check_records(&self, named: &RoaringTreemap, problem: &mut OnProblem<'_>) -> Result<()> {
         let mut rows = self.records()?.cursor(&self.r)?;
         let mut there = rows.first()?;

@@ -1,4 +1,4 @@
-//! Payloads of the entries of a hash table's index: 6 bytes, big-endian, a record number times four plus a kind.
+//! Payloads of the entries of a hash table's index: 6 bytes, big-endian, with the value 4 * record number + kind.
 //!
 //! ```text
 //! kind  0  the key has this record
@@ -12,7 +12,7 @@ use tidalite_pager::Result;
 
 pub(crate) const PAYLOAD_BYTES: usize = 6;
 
-/// Record numbers are less than this.
+/// Record numbers are below this value.
 pub const RECORDS_MAX: u64 = 1 << 46;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Number of the record that the entry names; 0 for `InSets`.
+    /// Number of the record to which the entry refers; 0 for `InSets`.
     pub(crate) fn record(self) -> u64 {
         match self {
             Self::Set(record) | Self::Remove(record) | Self::RemoveOne(record) => record,

@@ -18,15 +18,15 @@ use crate::runs::write::Rules;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Length in bytes at which a block is split: with the headers of a large value it takes 16 KiB. Blocks of entries of
-/// different size, or of one key, may be longer.
+/// Length in bytes at which a block is split: with the headers of a large value it occupies 16 KiB. Blocks whose
+/// entries differ in size, or all have the same key, may be longer.
 const BLOCK_BYTES_MAX: usize = if cfg!(test) { 400 } else { (16 << 10) - 64 };
-/// A block of fewer bytes is joined to the one before it, if that one has been changed, too.
+/// A block with fewer bytes is joined to the previous block, if that one has changed, too.
 const BLOCK_BYTES_MIN: usize = BLOCK_BYTES_MAX / 4;
-/// Bytes of new blocks that are kept in memory before they are written.
+/// Bytes of new blocks that are collected in memory before they are written.
 const STEP_BYTES: usize = if cfg!(test) { 1000 } else { 4 << 20 };
 
-/// A row of the main table, and the key of the next one.
+/// A row of the main table, and the key of the next row.
 #[derive(Default)]
 struct Row {
     key: Vec<u8>,
@@ -34,7 +34,7 @@ struct Row {
     block: Option<Vec<u8>>,
 }
 
-/// The row in which `key` belongs. Without rows at or before `key`, this is a new row with an empty key.
+/// The row to which `key` belongs. If no row is at or before `key`, this is a new row with an empty key.
 fn row_of<R: PageRead>(root: &Tree, r: &R, key: &[u8]) -> Result<Row> {
     let table = part(root, r, Part::Main)?;
     let mut rows = table.cursor(r)?;
@@ -52,13 +52,13 @@ fn row_of<R: PageRead>(root: &Tree, r: &R, key: &[u8]) -> Result<Row> {
     Ok(row)
 }
 
-/// Changed rows: the new block, or `None` to remove the row.
+/// Changed rows with their new blocks; `None` removes the row.
 type Changed = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// Entries that become blocks of consecutive rows.
+/// Entries that will become blocks of consecutive rows.
 #[derive(Default)]
 struct Output {
-    /// The groups, one after the other: keys, and the end of each group in `entries`.
+    /// Groups of entries with equal keys, one after the other, and the end of each group in `entries`.
     entries: BlockBuilder,
     group_ends: Vec<usize>,
 }
@@ -79,7 +79,7 @@ impl Output {
         self.group_ends.clear();
     }
 
-    /// Splits the entries into blocks of equal size, or full ones if `fill`; the first is stored under `row`.
+    /// Splits the entries into blocks of equal size, or into full blocks if `fill`; the first block is stored in `row`.
     fn close(&mut self, row: &[u8], fill: bool, changed: &mut Changed, state: &mut State) {
         let total = self.entries.block_bytes();
         let blocks = total.div_ceil(BLOCK_BYTES_MAX).max(1);
@@ -126,7 +126,7 @@ fn put(key: Vec<u8>, block: &mut BlockBuilder, changed: &mut Changed, state: &mu
     block.clear();
 }
 
-/// Merges entries, which must ascend, into the main table.
+/// Merges entries, which must be ascending, into the main table.
 pub(crate) fn merge_in<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -145,7 +145,7 @@ pub(crate) fn merge_in<W: PageWrite>(
             let first = at;
             at = merge_row(root, &*w, state, &row, new, at, rules, &mut changed)?;
             if at == first {
-                // The next row has a lesser key.
+                // The key of the next row is not greater.
                 return Err(out_of_order(&row.key));
             }
             if next.as_ref() == Some(&row.key) {
@@ -170,8 +170,8 @@ pub(crate) fn merge_in<W: PageWrite>(
     Ok(())
 }
 
-/// Merges the new entries from `at` on that belong in `row` into it. Returns the index of the first entry that does not
-/// belong there.
+/// Merges the new entries that belong to `row` into it, beginning at index `at`. Returns the index of the first entry
+/// that does not belong to it.
 #[expect(clippy::too_many_arguments, reason = "the parts of one step of a loop")]
 fn merge_row<R: PageRead>(
     root: &Tree,
@@ -256,7 +256,7 @@ fn merge_row<R: PageRead>(
     Ok(at)
 }
 
-/// Number of keys with `entries` entries under one key of the index.
+/// Number of different keys among `entries` entries with the same key of the index.
 fn keys_of(rules: &HashRules<'_>, entries: usize) -> u64 {
     match rules.has_duplicates() {
         true => u64::from(entries > 0),
@@ -264,7 +264,8 @@ fn keys_of(rules: &HashRules<'_>, entries: usize) -> u64 {
     }
 }
 
-/// Joins the block at `before`, if it is small and the last one, to the block before it, which must be of the row before.
+/// Joins the last changed block to the previous one if it is small. `before` is the index of the previous block, which
+/// must belong to the previous row.
 fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
     let is_only = changed.len() == before + 1;
     let [.., (_, Some(left)), (_, Some(right))] = changed.as_slice() else {

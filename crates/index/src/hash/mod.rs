@@ -1,4 +1,4 @@
-//! Hash tables: records under unordered or ordered keys, in an append-only store with an index.
+//! Hash tables: records with ordered or unordered keys, in an append-only store with an index.
 //!
 //! ```text
 //! options      how keys are kept, duplicates, history

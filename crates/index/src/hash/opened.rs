@@ -1,4 +1,4 @@
-//! The options and the state of a hash table that was opened, and the places of its parts.
+//! The options and the state of an opened hash table, and the locations of its parts.
 
 use crate::hash::options::HashOptions;
 use crate::hash::state::State;
@@ -7,13 +7,13 @@ use crate::runs::filter::Filters;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
 
-/// A hash table that was opened. Readers of the same version of the table share it.
+/// An opened hash table. Readers of the same version of the table share it.
 #[derive(Debug)]
 pub struct Opened {
     pub(crate) options: HashOptions,
     pub(crate) state: State,
     pub(crate) root: Tree,
-    /// The parts that have pages of their own; small ones are in a row of the root.
+    /// The parts that have pages of their own; a small part is stored in a row of the root.
     pub(crate) records: Option<Tree>,
     pub(crate) main: Option<Tree>,
     pub(crate) runs: Option<Tree>,

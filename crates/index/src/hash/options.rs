@@ -1,4 +1,4 @@
-//! The options of a hash table, which are fixed when it is created.
+//! The options of a hash table. They are fixed when the table is created.
 //!
 //! ```text
 //!  0  u8    form of keys: 0 whole, 1 hashed to 128 bits, 2 hashed to 64 bits
@@ -13,59 +13,59 @@ use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_pager::{Error, Result};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
-/// Maximum length in bytes of a key that the index holds whole.
+/// Maximum length in bytes of a key that the index stores as a whole.
 pub const WHOLE_KEY_MAX: u16 = 1024;
 
-/// Maximum length in bytes of a key that the index holds as a hash.
+/// Maximum length in bytes of a key that the index stores as a hash.
 pub const HASHED_KEY_MAX: usize = 16 << 20;
 
 const BYTES: usize = 16;
 const DUPLICATES: u8 = 1;
 const FOLD_CASE: u8 = 2;
 
-/// How the index of a hash table holds keys.
+/// The form in which the index of a hash table stores keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyForm {
-    /// The whole key, of at most this many bytes: the index is ordered by the keys.
+    /// The whole key: the index is ordered by the keys.
     Whole {
         /// Maximum length in bytes of a key, up to [`WHOLE_KEY_MAX`].
         bytes_max: u16,
     },
     /// A hash of 128 bits; the key itself is compared in the record.
     Hashed,
-    /// A hash of 64 bits; the key itself is compared in the record. The smallest index.
+    /// A hash of 64 bits, which gives the smallest index; the key itself is compared in the record.
     Compact,
 }
 
-/// How many older versions of a record are kept when it is replaced or removed.
+/// The number of older versions of a record that are kept when it is replaced or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// None.
+    /// No older versions are kept.
     None,
-    /// The newest ones, this many.
+    /// This number of the newest versions is kept.
     Last(u32),
-    /// All.
+    /// All versions are kept.
     All,
 }
 
 /// Options of a hash table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashOptions {
-    /// How the index holds keys.
+    /// The form in which the index stores keys.
     pub key: KeyForm,
     /// Whether a key can have several records.
     pub duplicates: bool,
-    /// Whether keys that differ only in the case of letters are the same key. The stored bytes of keys must then be UTF-8:
-    /// a text must not have a NUL.
+    /// Whether keys that differ only in the case of letters are the same key. The stored bytes of keys must then be
+    /// UTF-8, and texts must not contain a NUL.
     pub fold_case: bool,
-    /// How many older versions are kept. A table with duplicates has none.
+    /// The number of older versions that are kept. A table with duplicates keeps none.
     pub history: History,
     /// Seed of the hash.
     pub seed: u64,
 }
 
 impl HashOptions {
-    /// Returns a text that says why the options cannot be used together; `None` if they can.
+    /// Returns a text that says why the options cannot be combined; `None` if they can.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         match self.key {
@@ -144,17 +144,17 @@ impl HashOptions {
         self.duplicates || self.is_hashed()
     }
 
-    /// The form of a key in which keys are compared.
+    /// The form in which keys are compared.
     #[must_use]
     pub fn folded<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         match self.fold_case.then(|| std::str::from_utf8(key)) {
             Some(Ok(text)) => Cow::Owned(text.to_lowercase().into_bytes()),
-            // The database accepts only UTF-8 here; of a damaged record any form may be compared.
+            // The database accepts only UTF-8 here. For a damaged record the form does not matter.
             Some(Err(_)) | None => Cow::Borrowed(key),
         }
     }
 
-    /// The key under which the index holds a record whose folded key is `folded`.
+    /// The key of the index for a record whose folded key is `folded`.
     pub(crate) fn index_key<'k>(&self, folded: &'k [u8]) -> IndexKey<'k> {
         match self.key {
             KeyForm::Whole { .. } => IndexKey::Whole(folded),
@@ -171,7 +171,8 @@ impl HashOptions {
         }
     }
 
-    /// Bits of the hash that are used: all, but in tests with every third seed few, so that many keys have one hash.
+    /// The bits of the hash that are used. These are all bits; but in tests, with every third seed, only a few, so that
+    /// many keys have the same hash.
     fn hash_mask(&self) -> u128 {
         match cfg!(test) && self.seed.is_multiple_of(3) {
             true => 0x1f,
@@ -179,7 +180,7 @@ impl HashOptions {
         }
     }
 
-    /// Checks the length of a key, and that it is UTF-8 where case is ignored.
+    /// Checks the length of a key, and that it is UTF-8 if the table ignores case.
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<()> {
         let limit = match self.key {
             KeyForm::Whole { bytes_max } => usize::from(bytes_max),
@@ -204,7 +205,7 @@ impl HashOptions {
     }
 }
 
-/// A key in the form in which the index holds it.
+/// A key in the form in which the index stores it.
 pub(crate) enum IndexKey<'k> {
     Whole(&'k [u8]),
     Hash([u8; 16], usize),

@@ -30,7 +30,7 @@ impl<R> Deref for HashReader<R> {
     }
 }
 
-/// The records of a hash table by their numbers, 8 bytes big-endian.
+/// The records of a hash table by their numbers; keys are 8 bytes, big-endian.
 ///
 /// # Errors
 /// A damaged or unreadable page.
@@ -38,24 +38,24 @@ pub fn hash_records<'r, R: PageRead>(root: &Tree, r: &'r R) -> Result<TableReade
     part(root, r, Part::Records)
 }
 
-/// Figures about a hash table.
+/// Statistics of a hash table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HashStat {
-    /// Records in the store: current ones, older versions, removals, and dead ones.
+    /// Number of records in the store: current ones, older versions, removals, and dead ones.
     pub records: u64,
-    /// Number of the next record.
+    /// Number that the next record will get.
     pub next_record: u64,
-    /// Records that merges of runs have found to be replaced or removed; compaction gives their space back.
+    /// Number of records that merges of runs have found to be replaced or removed; compaction frees their space.
     pub dead: u64,
-    /// Keys in the main table of the index.
+    /// Number of keys in the main table of the index.
     pub main_keys: u64,
-    /// Bytes of the main table's blocks.
+    /// Bytes of the blocks of the main table.
     pub main_bytes: u64,
-    /// Runs that wait to be merged into the main table.
+    /// Number of runs that are not yet merged into the main table.
     pub runs: u64,
-    /// Entries in these runs.
+    /// Number of entries in these runs.
     pub run_entries: u64,
-    /// Bytes of these runs' blocks.
+    /// Bytes of the blocks of these runs.
     pub run_bytes: u64,
 }
 
@@ -104,7 +104,7 @@ impl<R: PageRead> HashReader<R> {
         &self.options
     }
 
-    /// Figures about the table.
+    /// Statistics of the table.
     ///
     /// # Errors
     /// A damaged page.
@@ -122,7 +122,7 @@ impl<R: PageRead> HashReader<R> {
         })
     }
 
-    /// Notes lookups; returns whether the filters of the runs are to be used.
+    /// Counts lookups; returns whether to use the filters of the runs.
     pub(crate) fn prepare_filters(&self, lookups: u32) -> Result<bool> {
         let (runs, table) = (&self.state.runs, || self.filter_table());
         self.filters.prepare(runs, table, &self.r, lookups)
@@ -147,7 +147,7 @@ impl<R: PageRead> HashReader<R> {
         })
     }
 
-    /// Whether a key exists. Reads a record only to compare its key, if the index holds hashes.
+    /// Whether a key exists. A record is read only if the index holds hashes, to compare its key.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -161,8 +161,9 @@ impl<R: PageRead> HashReader<R> {
         Ok(newest.is_some())
     }
 
-    /// Calls `read` with the number of the newest record of a key and the folded key, in a table without duplicates, and
-    /// returns its result. `read` returns `None` for a record of another key; it is then called with the next one.
+    /// Finds the newest record of a key in a table without duplicates. Calls `read` with the number of the record and
+    /// the folded key, and returns its result. If `read` returns `None`, because the record has another key, it is
+    /// called with the next candidate.
     fn newest<T>(
         &self,
         key: &[u8],
@@ -196,7 +197,8 @@ impl<R: PageRead> HashReader<R> {
         Ok(self.first_of_key(&newest, &folded, &read)?.flatten())
     }
 
-    /// The newest record of a key among entries of its index key, the oldest first: `Some(None)` if the key is removed.
+    /// The newest record of a key among the entries of its index key, which are sorted from oldest to newest:
+    /// `Some(None)` if the key was removed.
     fn first_of_key<T>(
         &self,
         actions: &[Action],
@@ -221,14 +223,14 @@ impl<R: PageRead> HashReader<R> {
         Ok(None)
     }
 
-    /// Number of the newest record of a key in a table with duplicates, leaving out those in `removed`.
+    /// Number of the newest record of a key in a table with duplicates, ignoring the records in `removed`.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// A descent for each run and for the main table, and a record for each removal of one record that is still in a run.
-    /// If the index holds hashes, the keys of records are read, from the newest on, until one has this key.
+    /// A descent for each run and for the main table, and a record for each entry in a run that removes a single
+    /// record. If the index holds hashes, records are read from newest to oldest until one has this key.
     pub fn newest_but(&self, key: &[u8], mut removed: RoaringTreemap) -> Result<Option<u64>> {
         let folded = self.options.folded(key);
         let index_key = self.options.index_key(&folded);
@@ -258,7 +260,7 @@ impl<R: PageRead> HashReader<R> {
         Ok(None)
     }
 
-    /// Whether there is a record with this number that gives the key a value. Reads no value.
+    /// Whether a record with this number exists and assigns a value to the key. Reads no value.
     pub(crate) fn is_set(&self, number: u64, folded: &[u8]) -> Result<bool> {
         match self.records()?.get(&self.r, &number.to_be_bytes())? {
             Some(value) => {
@@ -269,7 +271,7 @@ impl<R: PageRead> HashReader<R> {
         }
     }
 
-    /// Whether a record with the index key of `folded` has this key. Reads no value.
+    /// Whether a record with the index key of `folded` has exactly this key. Reads no value.
     fn has_key(&self, number: u64, folded: &[u8]) -> Result<bool> {
         Ok(!self.options.is_hashed()
             || record::folded_key(&self.records()?, &self.r, number, &self.options)? == folded)
@@ -279,7 +281,7 @@ impl<R: PageRead> HashReader<R> {
         !self.options.is_hashed() || *self.options.folded(record.key()) == *folded
     }
 
-    /// The record with this number; an error if it does not exist, because the index names it.
+    /// The record with this number. It must exist, because the index refers to it; otherwise an error is returned.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -287,8 +289,8 @@ impl<R: PageRead> HashReader<R> {
         record::expect(&self.records()?, &self.r, number)
     }
 
-    /// The record with this number, if it still exists: also one that was replaced or removed and is kept as history or
-    /// until compaction.
+    /// The record with this number, if it still exists. This includes records that were replaced or removed and are
+    /// kept as history or until compaction.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -296,7 +298,7 @@ impl<R: PageRead> HashReader<R> {
         record::get(&self.records()?, &self.r, number)
     }
 
-    /// All entries of an index key, the oldest first.
+    /// All entries of an index key, oldest first.
     fn actions(&self, index_key: &[u8]) -> Result<Vec<Action>> {
         let mut actions = Vec::new();
         let mut push = |payload: &[u8]| {
@@ -317,14 +319,14 @@ impl<R: PageRead> HashReader<R> {
         Ok(actions)
     }
 
-    /// The numbers of all records of a key. In a table without duplicates there is one at most.
+    /// The numbers of all records of a key; at most one in a table without duplicates.
     ///
     /// # Errors
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// Two page descents; one more for each 65,536 record numbers in which there are records of the key. In a table with
-    /// hashed keys, each record is read to compare its key.
+    /// Two page descents, and another one for each block of 65,536 record numbers that contains records of the key. In
+    /// a table with hashed keys, each record is read to compare its key.
     pub fn duplicates(&self, key: &[u8]) -> Result<RoaringTreemap> {
         let folded = self.options.folded(key);
         let index_key = self.options.index_key(&folded);
@@ -332,7 +334,8 @@ impl<R: PageRead> HashReader<R> {
         self.live(&index_key, &actions, Some(&folded))
     }
 
-    /// The records that the entries of an index key leave: of the key `folded`, or of all keys with this index key.
+    /// The records that remain after applying the entries of an index key: those of the key `folded`, or those of all
+    /// keys with this index key.
     pub(crate) fn live(
         &self,
         index_key: &[u8],
@@ -370,7 +373,7 @@ impl<R: PageRead> HashReader<R> {
         Ok(live)
     }
 
-    /// Removes the records with the key of record `number` from `live`, whose members have one index key.
+    /// Removes the records with the key of record `number` from `live`. All members of `live` have the same index key.
     fn remove_others(&self, live: &mut RoaringTreemap, number: u64) -> Result<()> {
         if !self.options.is_hashed() || live.is_empty() {
             live.clear();
@@ -385,8 +388,8 @@ impl<R: PageRead> HashReader<R> {
         Ok(())
     }
 
-    /// The versions of a key that are kept, the newest first: the current one, if the key exists, and the history that
-    /// the table keeps, with the removals of the key. A table without history has only the current records.
+    /// The versions of a key that are kept, newest first: the current one, if the key exists, and the history that the
+    /// table keeps, including removals of the key. A table without history has only the current records.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -419,8 +422,8 @@ impl<R: PageRead> HashReader<R> {
         Ok(versions)
     }
 
-    /// Calls `each` with the records of the store from the number `from` on, in the order in which they were written,
-    /// until it returns false. This includes records that are replaced or removed.
+    /// Calls `each` with the records of the store in the order in which they were written, beginning at the number
+    /// `from`, until it returns false. This includes records that are replaced or removed.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `each`.

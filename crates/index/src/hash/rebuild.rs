@@ -1,4 +1,4 @@
-//! Building the index of a hash table anew from its records, also after some of its pages were lost.
+//! Rebuilds the index of a hash table from its records, even after some of its pages were lost.
 
 use crate::hash::buffer::Buffer;
 use crate::hash::entry::RECORDS_MAX;
@@ -14,23 +14,23 @@ use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
 impl HashWriter {
-    /// Whether a table has the options of a hash table, which nothing else tells.
+    /// Whether a table has the options of a hash table, which no other row can replace.
     #[must_use]
     pub fn can_recover<R: PageRead>(root: &Tree, r: &R) -> bool {
         let options = row(root, r, Part::Options);
         options.is_ok_and(|options| HashOptions::decode(&options).is_ok())
     }
 
-    /// Opens a hash table of which parts may be lost, and builds everything that can be built from the records. Records
-    /// that cannot be decoded are removed. A record that was replaced or removed comes back if the record that says so
-    /// is lost, unless compaction was going to remove it.
+    /// Opens a hash table that may have lost parts, and rebuilds everything that can be rebuilt from the records.
+    /// Records that cannot be decoded are removed. If the record of a removal or replacement is lost, the older record
+    /// becomes valid again, unless it was already marked as dead.
     ///
     /// # Errors
     /// `Corrupt` if the options are lost; as for `store`.
     pub fn recover<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<Self> {
         let options = HashOptions::decode(&row(root, &*w, Part::Options)?)?;
         let state = row(root, &*w, Part::State).and_then(|row| State::decode(&row));
-        // The remaining part of the set of dead records keeps replaced records from coming back.
+        // The remaining part of the set of dead records prevents replaced records from becoming valid again.
         let dead = part(root, &*w, Part::Sets).and_then(|sets| sets::get(&sets, &*w, DEAD));
         remove_all_but_records(root, w)?;
         remove_stale_records(root, w, &options, &dead.unwrap_or_default())?;
@@ -45,7 +45,7 @@ impl HashWriter {
         Ok(table)
     }
 
-    /// Builds the index anew from the records.
+    /// Rebuilds the index from the records.
     ///
     /// # Errors
     /// As for `store`; `Corrupt` for a row of the record store that does not hold a record.
@@ -71,7 +71,7 @@ impl HashWriter {
                     let value = rows.value()?;
                     let bytes = record::start_of(number, &value)?;
                     let parts = checked(number, &bytes, &self.options)?;
-                    // Only the key matters to the index.
+                    // The index depends only on the key.
                     batch.push(&self.options, parts.kind, parts.key, &[]);
                     numbers.push(number);
                     from = number + 1;
@@ -89,7 +89,7 @@ impl HashWriter {
     }
 }
 
-/// Removes all rows of the root table but the options and the records.
+/// Removes all rows of the root table except the options and the records.
 fn remove_all_but_records<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()> {
     let mut stale = Vec::new();
     {
@@ -112,9 +112,9 @@ fn remove_all_but_records<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<()
     Ok(())
 }
 
-/// Removes rows of the record store that are not records of a table with these options, and records that are dead.
+/// Removes rows of the record store that are not records of a table with these options, and dead records.
 ///
-/// Dead removals stay: they may concern older records whose part of the set of dead records is lost.
+/// Dead removals are kept: they may apply to older records whose part of the set of dead records is lost.
 fn remove_stale_records<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -153,7 +153,7 @@ fn remove_stale_records<W: PageWrite>(
     })
 }
 
-/// Decodes the kind and the key of a record; an error if a table with these options cannot have the record.
+/// Decodes the kind and the key of a record; an error if a table with these options cannot have such a record.
 fn checked<'b>(number: u64, bytes: &'b [u8], options: &HashOptions) -> Result<record::Parts<'b>> {
     let parts = record::decode(number, bytes)?;
     if number >= RECORDS_MAX {

@@ -1,4 +1,4 @@
-//! Rows of the record store: the record number, u64 big-endian, and the record.
+//! Rows of the record store: the key is the record number, u64 big-endian, and the value is the record.
 //!
 //! ```text
 //! 0  u8      kind: 0 a key gets a value, 1 a key is removed, 2 one record of a key is removed
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     RemoveOne,
 }
 
-/// Appends a record to `bytes`. The value of `RemoveOne` is the number of the removed record.
+/// Appends a record to `bytes`. The value of a `RemoveOne` record is the number of the removed record.
 pub(crate) fn encode(kind: Kind, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) {
     bytes.push(match kind {
         Kind::Set => SET,
@@ -60,7 +60,7 @@ pub(crate) fn damaged(number: u64, found: impl std::fmt::Display) -> Error {
     Corrupt::new(what, 0, found, "a kind, a key and a value").into()
 }
 
-/// Length of the header and of the key of a record.
+/// Length of the header and length of the key of a record.
 #[inline]
 fn lengths(number: u64, bytes: &[u8]) -> Result<(usize, usize)> {
     let (mut len, mut at, mut shift) = (0u64, 1, 0);
@@ -102,7 +102,7 @@ pub(crate) fn decode(number: u64, bytes: &[u8]) -> Result<Parts<'_>> {
     Ok(Parts { kind, key, value })
 }
 
-/// The bytes of a record, of which the end of a long value may be missing: enough to decode its kind and its key.
+/// The beginning of a record: enough to decode its kind and its key. The end of a long value may be missing.
 pub(crate) fn start_of<'v>(number: u64, value: &'v Value<'_>) -> Result<Cow<'v, [u8]>> {
     if let Some(bytes) = value.as_slice() {
         return Ok(Cow::Borrowed(bytes));
@@ -132,8 +132,8 @@ pub(crate) fn folded_key<'r, R: PageRead>(
     Ok(options.folded(&bytes[at..at + len]).into_owned())
 }
 
-/// Whether these are the bytes of a record that gives the key with this folded form a value. The end of a long value may
-/// be missing.
+/// Whether these are the bytes of a record that assigns a value to the key with this folded form. The end of a long
+/// value may be missing.
 pub(crate) fn is_set(
     number: u64,
     bytes: &[u8],
@@ -160,7 +160,7 @@ impl Kind {
     }
 }
 
-/// A record that was found: its key and value, borrowed from the file where possible.
+/// A record that was found, with its key and value borrowed from the file where possible.
 #[derive(Clone, Debug)]
 pub struct Record<'r> {
     number: u64,
@@ -210,7 +210,7 @@ impl<'r> Record<'r> {
         })
     }
 
-    /// Number of the record in its table, from 0, in the order in which records are written.
+    /// Number of the record in its table. Numbers begin at 0 and follow the order in which records are written.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -229,7 +229,7 @@ impl<'r> Record<'r> {
     }
 }
 
-/// Reads a record; `None` if it is not there.
+/// Reads a record; `None` if it does not exist.
 pub(crate) fn get<'r, R: PageRead>(
     records: &TableReader<'r>,
     r: &'r R,
@@ -241,7 +241,7 @@ pub(crate) fn get<'r, R: PageRead>(
     }
 }
 
-/// Reads a record to which the index refers: an error if it is not there.
+/// Reads a record to which the index refers; an error if it does not exist.
 pub(crate) fn expect<'r, R: PageRead>(
     records: &TableReader<'r>,
     r: &'r R,

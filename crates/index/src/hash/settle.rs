@@ -1,6 +1,6 @@
-//! Which entries of a key count, and where the records of the others go.
+//! Determines which entries of a key remain valid, and what becomes of the records of the others.
 //!
-//! The sets of a hash table, in its part `Sets` (`postings/sets.rs`):
+//! The sets of a hash table are in its part `Sets` (`postings/sets.rs`):
 //!
 //! ```text
 //! 0                              records that are replaced or removed: compaction removes them
@@ -8,7 +8,7 @@
 //! 2 | u16 big-endian | index key    older versions of a key, in a table with history
 //! ```
 //!
-//! The length before the index key keeps one key from being a prefix of another one.
+//! The length before the index key ensures that no key is a prefix of another one.
 
 use crate::hash::entry::Action;
 use crate::hash::options::{HashOptions, History};
@@ -23,10 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tidalite_kv::{TableReader, Tree};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Maximum number of records of a key that are entries of the main table; more of them are a set.
+/// Maximum number of records of a key that are entries of the main table. If a key has more, they are stored as a set.
 pub(crate) const PLAIN_MAX: usize = 8;
 
-/// Key of the set of the records that are replaced or removed.
+/// Key of the set of records that are replaced or removed.
 pub(crate) const DEAD: &[u8] = &[0];
 const DUPLICATES: u8 = 1;
 const VERSIONS: u8 = 2;
@@ -49,24 +49,24 @@ pub(crate) fn versions_key(index_key: &[u8]) -> Vec<u8> {
     set_key(VERSIONS, index_key)
 }
 
-/// The rules of a hash table for merges, and the changes of its sets that follow from them.
+/// The rules of a hash table for merges, and the resulting changes of its sets.
 pub(crate) struct HashRules<'a> {
     options: &'a HashOptions,
     /// Changes of the sets of older versions.
     versions: Changes,
-    /// Changes of the sets of records of keys.
+    /// Changes of the sets of records of a key.
     duplicates: Vec<DuplicatesChange>,
     /// Records that became dead and are not in the set `DEAD` yet.
     dead: RoaringTreemap,
     /// Number of records that were added to the set `DEAD`.
     dead_stored: u64,
-    /// Keys whose older versions may have become too many.
+    /// Keys that may have too many older versions now.
     trimmed: BTreeSet<Vec<u8>>,
-    /// Removals that left the index as the newest entries of their keys.
+    /// Removals that were the newest entries of their keys and have left the index.
     removals: RoaringTreemap,
 }
 
-/// Additions to the set of the records of a key, and removals from it.
+/// Records that are added to the set of a key's records, or removed from it.
 struct DuplicatesChange {
     set_key: Vec<u8>,
     added: RoaringTreemap,
@@ -105,7 +105,7 @@ impl<'a> HashRules<'a> {
                 continue;
             }
             for versions in self.of_each_key(root, &*w, &versions)? {
-                // The removal of a key that does not exist stands for its current version.
+                // If a key does not exist, its removal is its current version.
                 let is_removed = versions.last().is_some_and(|last| removals.contains(*last));
                 let kept = most as usize + usize::from(is_removed);
                 let excess = versions.len().saturating_sub(kept);
@@ -118,7 +118,7 @@ impl<'a> HashRules<'a> {
         self.store_versions(root, w)
     }
 
-    /// The versions of each key among versions with one index key, ascending.
+    /// Groups the versions with one index key by their keys; the versions of each key are ascending.
     fn of_each_key<R: PageRead>(
         &self,
         root: &Tree,
@@ -147,7 +147,7 @@ impl<'a> HashRules<'a> {
         })
     }
 
-    /// Notes that a record is no longer the newest one of its key, or that a removal is over.
+    /// Records that a record is no longer the newest one of its key, or that a removal no longer counts.
     fn replace(&mut self, index_key: &[u8], record: u64) {
         match self.options.history {
             History::None => {
@@ -163,14 +163,14 @@ impl<'a> HashRules<'a> {
         }
     }
 
-    /// Settles the entries of a table without duplicates.
+    /// Applies the rules to the entries of one key in a table without duplicates.
     fn settle_one<R: PageRead>(
         &mut self,
         records: &Records<'_, R>,
         group: &mut Group,
         in_main: bool,
     ) -> Result<()> {
-        // The newest entry of each key with this index key, and the key.
+        // The newest entry of each key that has this index key, together with the key.
         let mut kept: Vec<(Action, Vec<u8>)> = Vec::with_capacity(1);
         for action in actions(group)? {
             if !matches!(action, Action::Set(_) | Action::Remove(_)) {
@@ -197,7 +197,7 @@ impl<'a> HashRules<'a> {
         Ok(())
     }
 
-    /// Settles the entries of a table with duplicates.
+    /// Applies the rules to the entries of one key in a table with duplicates.
     fn settle_many<R: PageRead>(
         &mut self,
         records: &Records<'_, R>,
@@ -208,7 +208,7 @@ impl<'a> HashRules<'a> {
         let set_key = duplicates_key(&group.key);
         let mut live = RoaringTreemap::new();
         let mut removals: Vec<Action> = Vec::new();
-        // The members of the set are read only if a removal may concern them.
+        // The members of the set are read only if a removal may affect them.
         let (mut has_set, mut members) = (false, None);
         let mut removed = RoaringTreemap::new();
         for action in actions(group)? {
@@ -342,7 +342,7 @@ fn refill(group: &mut Group, kept: impl IntoIterator<Item = Action>) {
     }
 }
 
-/// The records of a hash table, as far as rules need them.
+/// Access to the records of a hash table, as needed by the rules.
 pub(crate) struct Records<'r, R> {
     pub(crate) table: TableReader<'r>,
     pub(crate) r: &'r R,
@@ -355,8 +355,8 @@ impl<'r, R: PageRead> Records<'r, R> {
         Ok(Self { table, r, options })
     }
 
-    /// The folded key of a record, to tell it from other keys with its index key; nothing if no other key can have the
-    /// index key.
+    /// The folded key of a record, which distinguishes it from other keys with its index key; empty if no other key can
+    /// have the same index key.
     pub(crate) fn compared_key(&self, number: u64) -> Result<Vec<u8>> {
         match self.options.is_hashed() {
             true => record::folded_key(&self.table, self.r, number, self.options),
@@ -364,7 +364,7 @@ impl<'r, R: PageRead> Records<'r, R> {
         }
     }
 
-    /// The members of `numbers` with the key of the record `number`; all have its index key.
+    /// The members of `numbers` that have the same key as the record `number`; all of them have the same index key.
     pub(crate) fn of_same_key(
         &self,
         numbers: &RoaringTreemap,

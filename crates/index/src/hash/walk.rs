@@ -1,4 +1,4 @@
-//! All keys of a hash table, in the order of its index.
+//! Walks through all keys of a hash table, in the order of its index.
 
 use crate::hash::entry::Action;
 use crate::hash::read::HashReader;
@@ -29,7 +29,7 @@ impl<'t, R: PageRead> Walk<'t, R> {
         })
     }
 
-    /// Moves to the next key that has records; returns false at the end. Keys with the same hash are one.
+    /// Moves to the next key that has records; returns false at the end. Keys with the same hash are returned as one.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -56,7 +56,7 @@ impl<'t, R: PageRead> Walk<'t, R> {
         Ok(false)
     }
 
-    /// The key at the walk, in the form of the index.
+    /// The current key, in the form of the index.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.group.key
@@ -68,7 +68,7 @@ impl<'t, R: PageRead> Walk<'t, R> {
         &self.records
     }
 
-    /// Calls `each` with the keys that are left, and their records, until it returns false.
+    /// Calls `each` with the remaining keys and their records, until it returns false.
     ///
     /// # Errors
     /// A damaged or unreadable page; errors of `each`.
@@ -86,7 +86,7 @@ impl<'t, R: PageRead> Walk<'t, R> {
 }
 
 impl<R: PageRead> HashReader<R> {
-    /// Number of keys. Entries of the runs are looked up in the main table, so this is quick after compaction.
+    /// Number of keys. Entries of the runs are looked up in the main table, so this is fast after compaction.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -106,7 +106,7 @@ impl<R: PageRead> HashReader<R> {
         Ok(count)
     }
 
-    /// Number of different keys of records that have one hash.
+    /// Number of different keys among records with the same hash.
     fn distinct_keys(&self, records: &RoaringTreemap) -> Result<u64> {
         if records.len() < 2 {
             return Ok(records.len());
@@ -118,7 +118,7 @@ impl<R: PageRead> HashReader<R> {
         Ok(keys.len() as u64)
     }
 
-    /// Number of records of all keys, duplicates included.
+    /// Number of records of all keys, including duplicates.
     ///
     /// # Errors
     /// A damaged or unreadable page.
@@ -134,7 +134,7 @@ impl<R: PageRead> HashReader<R> {
         Ok(count)
     }
 
-    /// All keys in the order of the index, from `from` on, in the form of the index.
+    /// All keys in the order of the index, beginning at `from`; keys are in the form of the index.
     ///
     /// # Errors
     /// A damaged or unreadable page.

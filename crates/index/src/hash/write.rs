@@ -1,9 +1,9 @@
-//! Storing the records of a transaction, merging runs into the main table, and giving space back.
+//! Stores the records of a transaction, merges runs into the main table, and frees space.
 //!
-//! A store of n records adds one run of n entries. While runs wait for the main table, each store also merges about twice
-//! as many entries into it as it adds, in steps of at least `merge_entries`, so the runs together stay below a share of the
-//! main table. Now and then a store merges runs of one size with each other (`runs/write.rs`): that work is bounded by the
-//! size of the largest run, not by the size of the commit.
+//! Storing n records adds one run of n entries. While runs are waiting to be merged into the main table, each store
+//! also merges about twice as many entries into it as it adds, in steps of at least `merge_entries`. So the size of all
+//! runs stays below a share of the main table. From time to time a store merges runs of similar size with each other
+//! (`runs/write.rs`): the size of the largest run bounds this work, regardless of the size of the commit.
 
 use crate::block::BlockBuilder;
 use crate::hash::buffer::Buffer;
@@ -23,12 +23,12 @@ use std::sync::{Arc, OnceLock};
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Merging into the main table begins when the runs have this share of its bytes.
+/// Merging into the main table begins when the bytes of the runs reach the bytes of the main table divided by this.
 const MAIN_SHARE: u64 = 4;
 /// Default of `HashWriter::with_run_bytes`.
 pub const RUN_BYTES_DEFAULT: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
 
-/// A hash table in a write transaction: its options and state, and records that are not stored yet.
+/// A hash table in a write transaction: its options and state, and its records that are not stored yet.
 ///
 /// The caller keeps the root of the table and passes it to each call.
 #[derive(Clone, Debug)]
@@ -36,40 +36,41 @@ pub struct HashWriter {
     pub(crate) options: HashOptions,
     pub(crate) state: State,
     pub(crate) buffer: Buffer,
-    /// Runs of fewer bytes in all are not merged into the main table.
+    /// Runs are merged into the main table only if they have at least this many bytes in total.
     run_bytes: u64,
-    /// The stored table, until it changes.
+    /// The stored table, as opened since its last change.
     opened: OnceLock<Arc<Opened>>,
-    /// The key whose records were last asked for by `has_record`, folded, and the numbers of its records.
+    /// The folded key of the last call of `has_record`, and the numbers of the key's records.
     of_key: Option<(Vec<u8>, RoaringTreemap)>,
 }
 
-/// The state of a key in the records that are in memory.
+/// The state of a key according to the records in memory.
 #[derive(Debug)]
 pub enum Buffered {
     /// Number of its newest record.
     Record(u64),
     /// The key does not exist.
     Removed,
-    /// The answer is in the stored table; these of its records were removed one by one.
+    /// The stored table must be read, ignoring these records of the key, which were removed one by one.
     Stored(RoaringTreemap),
 }
 
 impl HashWriter {
-    /// Sets the number of bytes of runs from which they are merged into the main table. Smaller steps follow from a
-    /// smaller number: fewer entries are merged at a time, and fewer dead records wait for compaction.
+    /// Sets the number of bytes of runs at which merging into the main table begins. A smaller number also makes the
+    /// steps smaller: fewer entries are merged at a time, and fewer dead records are enough for a compaction.
     #[must_use]
     pub fn with_run_bytes(mut self, bytes: u64) -> Self {
         self.run_bytes = bytes;
         self
     }
 
-    /// Merging into the main table takes at least this many entries at a time: 4096 by default.
+    /// Minimum number of entries that are merged into the main table at a time: 4096 by default.
     fn merge_entries(&self) -> u64 {
         (self.run_bytes / 256).clamp(16, 1 << 16)
     }
 
-    /// Records are compacted by themselves when this many are dead, and as many as are alive: 65,536 by default.
+    /// Dead records are compacted automatically once there are this many and at least as many as live records: 65,536
+    /// by default.
     fn dead_min(&self) -> u64 {
         (self.run_bytes / 16).max(16)
     }
@@ -106,7 +107,8 @@ impl HashWriter {
         }
     }
 
-    /// Makes `number` the number of the next record: too many for a test would come before it.
+    /// Makes `number` the number of the next record. Tests use it to reach numbers for which they would need too many
+    /// records.
     #[cfg(test)]
     pub(crate) fn start_at(&mut self, number: u64) {
         self.state.next_record = number;
@@ -148,7 +150,8 @@ impl HashWriter {
         self.push(Kind::Set, key, value)
     }
 
-    /// Removes a key with all its records. The key need not exist. Returns the number of the record that states it.
+    /// Removes a key with all its records. The key need not exist. Returns the number of the record that stores the
+    /// removal.
     ///
     /// # Errors
     /// As for `set`.
@@ -156,7 +159,7 @@ impl HashWriter {
         self.push(Kind::Remove, key, &[])
     }
 
-    /// Removes one record of a key, in a table with duplicates. The record must be one of the key.
+    /// Removes one record of a key, in a table with duplicates. The record must belong to the key.
     ///
     /// # Errors
     /// As for `set`.
@@ -186,10 +189,10 @@ impl HashWriter {
         Ok(number)
     }
 
-    /// The state of a key in the records that are in memory.
+    /// State of a key according to the records not stored yet.
     ///
     /// # Errors
-    /// None that a healthy table gives.
+    /// Only damage.
     pub fn buffered(&self, key: &[u8]) -> Result<Buffered> {
         let mut removed = RoaringTreemap::new();
         let mut found = None;
@@ -211,7 +214,7 @@ impl HashWriter {
     /// A record that is in memory.
     ///
     /// # Errors
-    /// None that a healthy table gives.
+    /// Only damage.
     pub fn buffered_record(&self, number: u64) -> Result<Option<Record<'static>>> {
         let bytes = self.buffer.record(number);
         bytes
@@ -225,7 +228,7 @@ impl HashWriter {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// As for `HashReader::duplicates`, but none if the last call that found a record was about the same key.
+    /// As for `HashReader::duplicates`, but free if the last call that found a record had the same key.
     pub fn has_record<R: PageRead>(
         &mut self,
         root: &Tree,
@@ -264,8 +267,8 @@ impl HashWriter {
         Ok(has_it)
     }
 
-    /// Calls `each` with the numbers and actions of the records of a key that are in memory, the newest first, until it
-    /// returns true. `RemoveOne` has the number of the removed record here.
+    /// Calls `each` with the numbers and actions of the records of a key that are in memory, newest first, until it
+    /// returns true. In this call, `RemoveOne` comes with the number of the removed record.
     fn each_of_key(&self, key: &[u8], each: &mut dyn FnMut(u64, Action) -> bool) -> Result<()> {
         self.buffer
             .each_of_key(&self.options, key, &mut |number, parts| {
@@ -287,7 +290,7 @@ impl HashWriter {
         }
         let opened = Opened::new(root, &r, self.options, self.state.clone())?;
         let opened = Arc::new(opened);
-        // Another thread may have been faster, with the same result.
+        // Another thread may have set it first, with the same result.
         let _ = self.opened.set(Arc::clone(&opened));
         Ok(HashReader::of(opened, r))
     }
@@ -332,7 +335,7 @@ impl HashWriter {
         self.merge_due(root, w)
     }
 
-    /// Merges entries into the main table, as many as the runs that came after the merge began demand.
+    /// Merges entries into the main table, as many as are due for the runs that were added since the merge began.
     fn merge_due<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         let runs = &self.state.runs;
         let new = &runs.list[runs.merging..];
@@ -344,7 +347,7 @@ impl HashWriter {
         Ok(())
     }
 
-    /// Merges the next entries into the main table.
+    /// Merges some entries into the main table, as the next step.
     fn merge_step<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         let count = self.merge_entries() as usize;
         let Self { options, state, .. } = self;
@@ -363,7 +366,7 @@ impl HashWriter {
             .map(drop)
     }
 
-    /// Merges all runs into the main table, and removes all records that are dead.
+    /// Merges all runs into the main table, and removes all dead records.
     ///
     /// # Errors
     /// As for `store`.
@@ -377,7 +380,7 @@ impl HashWriter {
         self.put_state(root, w)
     }
 
-    /// Removes dead records if there are many, in one step.
+    /// Removes dead records in one step if there are many of them.
     fn compact_dead<W: PageWrite>(&mut self, root: &mut Tree, w: &mut W) -> Result<()> {
         let rows = part(root, &*w, Part::Records)?.len();
         if self.state.dead < self.dead_min() || self.state.dead < rows / 2 {
@@ -386,9 +389,9 @@ impl HashWriter {
         self.remove_dead(root, w, 1)
     }
 
-    /// Removes the dead records of the first `containers` containers that have some. The lowest numbers go first:
-    /// otherwise the removal of a key could be gone while an older record of the key is still there, and rebuilding the
-    /// index would bring the record back.
+    /// Removes the dead records in the first `containers` containers that have any. The lowest numbers are removed
+    /// first: otherwise the removal of a key could be deleted while an older record of the key still exists, and
+    /// rebuilding the index would make that record valid again.
     fn remove_dead<W: PageWrite>(
         &mut self,
         root: &mut Tree,
@@ -424,7 +427,7 @@ impl HashWriter {
         Ok(())
     }
 
-    /// Removes all keys and records, stored or not. The numbers of records go on.
+    /// Removes all keys and records, stored or not. New records do not reuse the old numbers.
     ///
     /// # Errors
     /// As for `store`.

@@ -1,5 +1,5 @@
-//! Additions to sets and removals from them, collected in memory until `apply` stores them: many changes of one
-//! container then rewrite it once.
+//! Additions to sets and removals from them, collected in memory until `apply` stores them. Many changes of one
+//! container then rewrite it only once.
 
 /// Changes of sets, in the order in which they are made.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ impl Changes {
         self.changes.is_empty()
     }
 
-    /// Forgets all changes.
+    /// Discards all changes.
     pub fn clear(&mut self) {
         self.changes.clear();
     }

@@ -1,4 +1,4 @@
-//! Checks the rules of the format that `sets.rs` and `container.rs` state.
+//! Checks the rules of the format that `sets.rs` and `container.rs` describe.
 
 use crate::postings::container;
 use crate::postings::sets::parse;
@@ -10,17 +10,17 @@ use tidalite_pager::{PageRead, Result};
 /// Callback that receives the key of a set, the number of a container, and the lowest 32 bits of its members.
 type OnContainer<'f> = dyn FnMut(&[u8], u32, &RoaringBitmap) -> Result<()> + 'f;
 
-/// Reads all sets in ascending order, calls `each` with the key and each container of a set (the number of the first
-/// 65,536 numbers, and the lowest 32 bits of the members), and checks the form of the containers. The pages of the table
-/// are checked by `Tree::check`.
+/// Reads all sets in ascending order, and checks the form of their containers. Calls `each` with the key of the set,
+/// the number of the container and the lowest 32 bits of its members. The pages of the table are checked by
+/// `Tree::check`.
 ///
 /// # Errors
-/// `Corrupt` for the first container that breaks a rule; errors of `each`.
+/// `Corrupt` for the first container that violates a rule; errors of `each`.
 pub fn check<R: PageRead>(tree: &Tree, r: &R, each: &mut OnContainer<'_>) -> Result<()> {
     check_rows(tree, r, each)
 }
 
-/// As `check`, for any table of sets.
+/// Like `check`, for any table of sets.
 pub(crate) fn check_rows<'r, R: PageRead>(
     table: impl Into<TableReader<'r>>,
     r: &'r R,

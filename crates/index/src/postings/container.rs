@@ -1,11 +1,12 @@
-//! One block of a set: the members with the same bits above the lowest 16, as the value of a table row.
+//! One block of a set, stored as the value of a table row: the members that are equal in all bits above the lowest 16.
 //!
 //! ```text
 //! 2, 4, ... 16 bytes   the lowest 16 bits of each member, ascending, u16 each: 1 to 8 members
 //! otherwise            a bitmap in the portable format of Roaring with one container: 9 members and more
 //! ```
 //!
-//! The two cannot be confused: a bitmap with runs takes 11 bytes and 4 for each run, others take more than 16 bytes.
+//! The two forms cannot be confused: a bitmap with runs takes 11 bytes plus 4 for each run, and other bitmaps take more
+//! than 16 bytes.
 //!
 //! The portable format (<https://github.com/RoaringBitmap/RoaringFormatSpec>) chooses a sorted array, a bitmap or runs,
 //! by size. The members of the bitmap are the lowest 32 bits of the numbers. S. Chambi, D. Lemire, O. Kaser, R. Godin,
@@ -17,7 +18,7 @@ use tidalite_base::{Corrupt, get_u16, get_u32};
 /// Maximum number of members that are stored without a bitmap.
 const PLAIN_MAX: u64 = 8;
 
-/// First bytes of a bitmap without runs, and the lower half of the first word of one with runs.
+/// First bytes of a bitmap without runs. In a bitmap with runs this is the lower half of the first word.
 const COOKIE: u32 = 12346;
 const COOKIE_RUNS: u32 = 12347;
 
@@ -56,7 +57,7 @@ pub(crate) fn decode(block: u32, bytes: &[u8]) -> Result<RoaringBitmap, Corrupt>
             _ => Err(damaged(block, bytes, "ascending numbers of 2 bytes")),
         };
     }
-    // The number of containers is checked before the crate allocates memory for them.
+    // The number of containers is checked before the library allocates memory for them.
     if !has_one_container(bytes) {
         return Err(damaged(block, bytes, "one container"));
     }
@@ -79,7 +80,7 @@ pub(crate) fn count(block: u32, bytes: &[u8]) -> Result<u64, Corrupt> {
     if !has_one_container(bytes) {
         return Err(damaged(block, bytes, "one container"));
     }
-    // Cookie, number of containers or a byte that marks runs, key, number of members less one.
+    // The fields are: cookie, number of containers or a byte that marks runs, key, number of members minus one.
     let at = if get_u32(bytes, 0) == COOKIE { 10 } else { 7 };
     Ok(u64::from(get_u16(bytes, at)) + 1)
 }
@@ -93,7 +94,7 @@ fn has_one_container(bytes: &[u8]) -> bool {
     bytes.len() >= 15
         && match get_u32(bytes, 0) {
             COOKIE => get_u32(bytes, 4) == 1,
-            // One container, which has runs.
+            // There is one container, and it has runs.
             cookie => cookie == COOKIE_RUNS && bytes[4] == 1,
         }
 }

@@ -1,4 +1,4 @@
-//! Sets of numbers under byte keys, in a table with one row for each container of a set.
+//! Sets of numbers under byte keys, stored in a table with one row for each container of a set.
 //!
 //! ```text
 //! key      the key of the set | number >> 16, u32 big-endian
@@ -18,7 +18,7 @@ use tidalite_base::Corrupt;
 use tidalite_kv::{Cursor, TableReader, TableWriter};
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Numbers of a set are less than this.
+/// Numbers in a set are below this value.
 pub const NUMBERS_MAX: u64 = 1 << 48;
 
 /// Length in bytes of the number of the container at the end of a row's key.
@@ -40,7 +40,7 @@ pub(crate) fn parse(row: &[u8]) -> Result<(&[u8], u32)> {
     Ok((key, u32::from_be_bytes(*block)))
 }
 
-/// Calls `each` with the containers of a set, ascending.
+/// Calls `each` with the containers of a set, in ascending order.
 fn each_container<'r, R: PageRead>(
     table: impl Into<TableReader<'r>>,
     r: &'r R,
@@ -60,7 +60,7 @@ fn each_container<'r, R: PageRead>(
     Ok(())
 }
 
-/// Reads a set. A key without members gives the empty set. Cost: one row for each container.
+/// Reads a set; a key without members gives the empty set. Cost: one row for each container.
 ///
 /// # Errors
 /// A damaged or unreadable page.
@@ -74,7 +74,7 @@ pub fn get<'r, R: PageRead>(
     Ok(RoaringTreemap::from_bitmaps(all.0))
 }
 
-/// Reads the members of a set that lie in the blocks of 65,536 numbers in which `within` has members: enough to
+/// Reads those members of a set that are in the same blocks of 65,536 numbers as members of `within`: enough to
 /// intersect the set with `within`, or to subtract it. Cost: one row for each of these blocks.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ pub fn get_within<'r, R: PageRead>(
     Ok(RoaringTreemap::from_bitmaps(all.0))
 }
 
-/// Containers in ascending order, each joined to the bitmap of its 2^32 numbers.
+/// Containers in ascending order, joined into one bitmap for each 2^32 numbers.
 #[derive(Default)]
 struct Collected(Vec<(u32, RoaringBitmap)>);
 
@@ -146,7 +146,7 @@ pub(crate) fn first_container<'r, R: PageRead>(
     Ok(Some(RoaringTreemap::from_bitmaps(all.0)))
 }
 
-/// The greatest member of a set that is `wanted`. Cost: one row for each container down to it.
+/// The greatest member of a set for which `wanted` returns true. Cost: one row for each container down to this member.
 pub(crate) fn last_where<'r, R: PageRead>(
     table: impl Into<TableReader<'r>>,
     r: &'r R,
@@ -178,7 +178,7 @@ pub struct SetCursor<'r, R: PageRead> {
     key: Vec<u8>,
 }
 
-/// A cursor at the first set whose key is `from` or greater; `None` if there is none.
+/// A cursor at the first set whose key is `from` or greater; `None` if no such set exists.
 ///
 /// # Errors
 /// As for `get`.
@@ -202,7 +202,7 @@ impl<R: PageRead> SetCursor<'_, R> {
         &self.key
     }
 
-    /// Adds the members of this set to `all` and moves to the next set; returns false if there is none.
+    /// Adds the members of this set to `all` and moves to the next set; returns false at the end.
     ///
     /// # Errors
     /// As for `get`.
@@ -223,7 +223,7 @@ impl<R: PageRead> SetCursor<'_, R> {
         })
     }
 
-    /// Adds the number of members of this set to `count` and moves to the next set; returns false if there is none.
+    /// Adds the number of members of this set to `count` and moves to the next set; returns false at the end.
     ///
     /// # Errors
     /// As for `get`.
@@ -234,7 +234,7 @@ impl<R: PageRead> SetCursor<'_, R> {
         })
     }
 
-    /// Moves to the next set; returns false if there is none.
+    /// Moves to the next set; returns false at the end.
     ///
     /// # Errors
     /// As for `get`.
@@ -250,8 +250,8 @@ impl<R: PageRead> SetCursor<'_, R> {
         self.at_key()
     }
 
-    /// Moves to the first set whose key is `from` or greater, which must come after this one; returns false if there is
-    /// none.
+    /// Moves to the first set whose key is `from` or greater; `from` must be after the current set. Returns false at
+    /// the end.
     ///
     /// # Errors
     /// As for `get`.
@@ -275,8 +275,7 @@ impl<R: PageRead> SetCursor<'_, R> {
         }
     }
 
-    /// Reads the key at which the cursor stands. Keys must ascend: otherwise a walk through a damaged table might never
-    /// end.
+    /// Reads the key at the cursor. Keys must ascend: otherwise a walk through a damaged table might never end.
     fn at_key(&mut self) -> Result<bool> {
         let (key, _) = parse(self.cursor.key())?;
         if key <= &self.key[..] {
@@ -292,15 +291,15 @@ impl<R: PageRead> SetCursor<'_, R> {
 /// once.
 ///
 /// # Errors
-/// `Corrupt`, also for a number of [`NUMBERS_MAX`] or more; `DiskFull`, `Io`. The table is then half changed, and the
-/// transaction must be rolled back.
+/// `Corrupt`, also for a number of [`NUMBERS_MAX`] or more; `DiskFull`, `Io`. After these errors the table is partly
+/// changed, and the transaction must be rolled back.
 pub fn apply<W: PageWrite>(
     table: &mut TableWriter,
     w: &mut W,
     changes: &mut Changes,
 ) -> Result<()> {
     let changes = &mut changes.changes;
-    // The sort is stable: of several changes of one member the last one counts.
+    // The sort is stable: if a member has several changes, the last one counts.
     changes.sort_by(|a, b| (&a.key, a.number).cmp(&(&b.key, b.number)));
     if let Some(change) = changes.iter().find(|change| change.number >= NUMBERS_MAX) {
         let expected = "less than 2^48";
@@ -337,7 +336,8 @@ pub fn apply<W: PageWrite>(
     Ok(())
 }
 
-/// Adds `added` to a set and then removes `removed` from it. Each changed container is read and written once.
+/// Adds the members of `added` to a set and then removes those of `removed` from it. Each changed container is read and
+/// written once.
 ///
 /// # Errors
 /// As for `apply`.

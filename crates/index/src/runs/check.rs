@@ -1,4 +1,4 @@
-//! Checks the rules of the format about blocks and runs.
+//! Checks the rules of the format for blocks and runs.
 
 use crate::block::{Block, Entry};
 use crate::parts::Part;
@@ -13,14 +13,14 @@ pub(crate) type OnProblem<'f> = dyn FnMut(String) + 'f;
 /// Callback that checks an entry.
 pub(crate) type OnEntry<'f> = dyn FnMut(&Placed<'_>, &mut OnProblem<'_>) -> Result<()> + 'f;
 
-/// An entry, and its place.
+/// An entry, and its position.
 pub(crate) struct Placed<'a> {
-    /// The run or the table.
+    /// The name of the run or of the table.
     pub(crate) what: &'a str,
     pub(crate) entry: Entry<'a>,
-    /// Its place among the entries of its key in this run or table, from 1.
+    /// Its position among the entries of its key in this run or table, from 1.
     pub(crate) of_key: usize,
-    /// Whether the entry is in a run, but has been merged into the main table.
+    /// Whether the entry is in a run and has already been merged into the main table.
     pub(crate) is_merged: bool,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Found {
     pub(crate) keys: u64,
 }
 
-/// The runs of a table, and the parts in which they are.
+/// The runs of a table, and the parts that contain them.
 pub(crate) struct RunParts<'c, R> {
     pub(crate) runs: &'c Runs,
     pub(crate) blocks: TableReader<'c>,
-    /// The filters, whose places must have been read.
+    /// The filters. Their places must have been read.
     pub(crate) filters: &'c Filters,
     pub(crate) filter_table: TableReader<'c>,
     pub(crate) r: &'c R,
@@ -118,7 +118,8 @@ impl<R: PageRead> RunParts<'_, R> {
     }
 }
 
-/// Checks the blocks whose rows have the prefix. `is_merged` tells whether an entry with this key has been merged.
+/// Checks the blocks whose rows begin with the prefix. `is_merged` returns whether an entry with this key has been
+/// merged.
 fn check_blocks<'r, R: PageRead>(
     (what, prefix): (&str, &[u8]),
     table: &TableReader<'r>,
@@ -146,7 +147,7 @@ fn check_blocks<'r, R: PageRead>(
         for place in 0..block.len() {
             let entry = block.entry(place)?;
             let is_behind = last.as_deref().is_some_and(|last| last > entry.key);
-            // In a run the row has the first key of its block.
+            // In a run, the key of a row is the first key of its block.
             let is_placed = match (place, prefix) {
                 (0, [_, ..]) => entry.key == row,
                 _ => entry.key >= row,
@@ -178,7 +179,7 @@ fn check_blocks<'r, R: PageRead>(
     Ok(found)
 }
 
-/// Checks that the root table has no rows but these, which are values, and these nested tables.
+/// Checks that the root table has no rows other than these values and these nested tables.
 pub(crate) fn check_root<R: PageRead>(
     root: &Tree,
     r: &R,

@@ -14,7 +14,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// How a later key of this order compares with an earlier one.
+    /// The comparison of a later key with an earlier one in this order.
     pub(crate) fn later(self) -> Ordering {
         match self {
             Self::Ascending => Ordering::Greater,
@@ -23,13 +23,12 @@ impl Order {
     }
 }
 
-/// A cursor over blocks of entries. The rows of all blocks have the same first bytes in their keys: the number of the
-/// run, or nothing.
+/// A cursor over blocks of entries. The keys of all rows have a common prefix: the number of the run, or nothing.
 pub(crate) struct BlockCursor<'r, R: PageRead> {
     rows: Cursor<'r, R>,
     order: Order,
     prefix: Vec<u8>,
-    /// The block at the cursor; empty at the end.
+    /// The current block; empty at the end.
     bytes: Vec<u8>,
     at: usize,
     len: usize,
@@ -44,7 +43,8 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
         Ok(this)
     }
 
-    /// A cursor at the last entry of a run whose key is less than `to`, or at the last entry of all; it moves down.
+    /// A cursor that moves down, beginning at the last entry of a run whose key is less than `to`, or at the last entry
+    /// of the run if `to` is `None`.
     pub(crate) fn of_run_below(
         front: &TableReader<'r>,
         r: &'r R,
@@ -59,7 +59,7 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
         let there = this.rows.seek_lt(&row)?;
         this.load(there)?;
         if let (Some(to), true) = (to, this.len > 0) {
-            // The row begins below `to`, so its first entry is below `to`, too.
+            // The key of the row is less than `to`, so the first entry of the row is less than `to`, too.
             let below = Block::parse(&this.bytes)?.lower_bound(to)?;
             this.at = below.saturating_sub(1);
             this.set_head()?;
@@ -102,7 +102,7 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
         self.set_head()
     }
 
-    /// Reads the block at `rows`, if there is a row and it belongs to this run.
+    /// Reads the block at the cursor `rows`, if it is at a row that belongs to this run.
     fn load(&mut self, there: bool) -> Result<()> {
         (self.at, self.len) = (0, 0);
         if !there || !self.rows.key().starts_with(&self.prefix) {
@@ -131,12 +131,12 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
         self.len == 0
     }
 
-    /// The first 8 bytes of the key at the cursor. The cursor must not be at the end.
+    /// The first 8 bytes of the current key. The cursor must not be at the end.
     pub(crate) fn head(&self) -> u64 {
         self.head
     }
 
-    /// The entry at the cursor, which must not be at the end.
+    /// The current entry. The cursor must not be at the end.
     pub(crate) fn entry(&self) -> Result<Entry<'_>> {
         Block::parse(&self.bytes)?.entry(self.at)
     }
@@ -163,7 +163,7 @@ impl<'r, R: PageRead> BlockCursor<'r, R> {
         if self.len == 0 {
             return Ok(());
         }
-        // Keys out of order could make a merge return entries out of order.
+        // If keys are out of order, a merge could return entries out of order.
         let key = self.entry()?.key;
         let in_order = match self.order {
             Order::Ascending => key >= last.as_slice(),

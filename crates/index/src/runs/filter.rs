@@ -1,8 +1,9 @@
-//! Filters: they tell for most keys that a run does not have them.
+//! Filters: for most keys that a run does not have, its filter excludes them without reading the run.
 //!
-//! A run of `FILTERED_MIN` entries and more has a blocked Bloom filter: lines of 64 bytes, about 10 bits for each entry. A
-//! key belongs to one line and sets `BITS` bits of it. The lines are rows of the part `Filters`, under the number of the
-//! run, u64 big-endian, and the number of the row, u32 big-endian; each row but the last has `ROW_LINES` lines.
+//! A run of at least `FILTERED_MIN` entries has a blocked Bloom filter: lines of 64 bytes, about 10 bits for each
+//! entry. A key belongs to one line and sets `BITS` bits of it. The lines are stored in rows of the part `Filters`. The
+//! key of a row is the number of the run, u64 big-endian, and the number of the row, u32 big-endian; each row except
+//! the last has `ROW_LINES` lines.
 //!
 //! F. Putze, P. Sanders, J. Singler, "Cache-, hash- and space-efficient Bloom filters", ACM Journal of Experimental
 //! Algorithmics 14 (2009).
@@ -17,17 +18,17 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 const LINE_BYTES: usize = 64;
-/// Number of bits of a line that a key sets.
+/// Number of bits that a key sets in its line.
 const BITS: u32 = 6;
 const BITS_PER_ENTRY: u64 = 10;
-/// Lines in a row: with the header of a large value it takes 32 KiB.
+/// Number of lines in a row: with the header of a large value they occupy 32 KiB.
 const ROW_LINES: usize = if cfg!(test) { 3 } else { 511 };
-/// Runs with fewer entries have no filter: they are searched as fast.
+/// Runs with fewer entries have no filter, because searching them is as fast.
 const FILTERED_MIN: u64 = if cfg!(test) { 20 } else { 1024 };
-/// Runs with more entries have no filter. Only a damaged list of runs speaks of more, because runs of `RUN_BYTES_MAX` are
-/// not merged (`write.rs`).
+/// Runs with more entries have no filter. Only a damaged list of runs contains larger numbers, because runs of
+/// `RUN_BYTES_MAX` are not merged (`write.rs`).
 const FILTERED_MAX: u64 = 1 << 27;
-/// Number of lookups of a reader after which it reads the places of all filters.
+/// Number of lookups of a reader after which it reads the locations of all filters.
 const LOOKUPS_BEFORE: u32 = 4;
 
 /// The filter of a run that is being written.
@@ -36,7 +37,7 @@ pub(crate) struct FilterBuilder {
     lines: Vec<u8>,
 }
 
-/// The hash of a key: the upper half chooses the line, the lower half the bits.
+/// The hash of a key: the upper half selects the line, the lower half the bits.
 fn hash_of(key: &[u8]) -> u64 {
     xxh3_64(key)
 }
@@ -45,7 +46,7 @@ fn line_of(hash: u64, lines: u64) -> usize {
     (((hash >> 32) * lines) >> 32) as usize
 }
 
-/// The positions in a line that a key sets.
+/// The positions of the bits that a key sets in its line.
 fn bits_of(hash: u64) -> impl Iterator<Item = usize> {
     let (start, step) = (hash as u16, (hash >> 16) as u16 | 1);
     (0..BITS as u16).map(move |n| usize::from(start.wrapping_add(n.wrapping_mul(step))) % 512)
@@ -113,7 +114,7 @@ pub(crate) fn remove<W: PageWrite>(root: &mut Tree, w: &mut W, run: &Run) -> Res
     Ok(())
 }
 
-/// The places of the rows of a run's filter, or their bytes if they are short.
+/// The locations of the rows of a run's filter, or the rows themselves if they are short.
 #[derive(Clone, Debug)]
 struct RunFilter {
     lines: u32,
@@ -126,7 +127,7 @@ enum Row {
     Bytes(Vec<u8>),
 }
 
-/// The filters of all runs of a reader. Their places are read when they have been needed a few times.
+/// The filters of all runs of a reader. Their locations are read after a few lookups.
 #[derive(Debug, Default)]
 pub(crate) struct Filters {
     lookups: AtomicU32,
@@ -143,7 +144,7 @@ impl Clone for Filters {
 }
 
 impl Filters {
-    /// Notes `lookups` lookups. Returns whether the filters are to be used.
+    /// Counts `lookups` lookups. Returns whether to use the filters.
     pub(crate) fn prepare<'r, R: PageRead>(
         &self,
         runs: &Runs,
@@ -161,12 +162,12 @@ impl Filters {
         let table = table()?;
         let found = runs.list.iter().map(|run| RunFilter::find(run, &table, r));
         let found = found.collect::<Result<Vec<_>>>()?;
-        // Another thread may have been faster, with the same result.
+        // Another thread may have set it first, with the same result.
         let _ = self.runs.set(found);
         Ok(true)
     }
 
-    /// Whether the run at `index` of the list may have a key. Only after `prepare` returned true.
+    /// Whether the run at `index` of the list may have a key. Call it only after `prepare` has returned true.
     #[inline]
     pub(crate) fn may_have<R: PageRead>(&self, index: usize, key: &[u8], r: &R) -> Result<bool> {
         let filter = self.runs.get().and_then(|runs| runs.get(index));

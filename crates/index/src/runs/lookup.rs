@@ -1,4 +1,4 @@
-//! The entries of one key in a run, or in a table of blocks.
+//! Finds the entries of one key in a run or in a table of blocks.
 
 use crate::block::Block;
 use crate::runs::state::row_key;
@@ -8,7 +8,7 @@ use tidalite_pager::{PageRead, Result};
 /// Callback that receives the payload of an entry.
 pub(crate) type OnPayload<'f> = dyn FnMut(&[u8]) -> Result<()> + 'f;
 
-/// Calls `each` with the entries of `key` in a run, the oldest first.
+/// Calls `each` with the entries of `key` in a run, oldest first.
 pub(crate) fn in_run<'r, R: PageRead>(
     front: &TableReader<'r>,
     r: &'r R,
@@ -22,7 +22,7 @@ pub(crate) fn in_run<'r, R: PageRead>(
     }
 }
 
-/// Calls `each` with the entries of `key` in a table of blocks, the oldest first.
+/// Calls `each` with the entries of `key` in a table of blocks, oldest first.
 pub(crate) fn in_table<'r, R: PageRead>(
     table: &TableReader<'r>,
     r: &'r R,
@@ -35,7 +35,7 @@ pub(crate) fn in_table<'r, R: PageRead>(
     }
 }
 
-/// Calls `each` with the entries of `key` in a block, the oldest first.
+/// Calls `each` with the entries of `key` in a block, oldest first.
 fn in_value(value: &Value<'_>, key: &[u8], each: &mut OnPayload<'_>) -> Result<()> {
     if let Some(bytes) = value.as_slice() {
         return in_block(bytes, key, each);
@@ -48,7 +48,7 @@ fn in_value(value: &Value<'_>, key: &[u8], each: &mut OnPayload<'_>) -> Result<(
     if first.len() as u64 == value.len() {
         return in_block(&first, key, each);
     }
-    // A block of more than one chunk has very many entries of one key, or very large ones.
+    // If a block has more than one chunk, it has very many entries of one key, or very large ones.
     in_block(&value.to_vec()?, key, each)
 }
 

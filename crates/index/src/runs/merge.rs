@@ -1,4 +1,4 @@
-//! Several runs, and perhaps the main table, read as one.
+//! Reads several runs, and optionally the main table, as one sequence.
 
 use crate::block::{Entry, head, out_of_order};
 use crate::runs::cursor::{BlockCursor, Order};
@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use tidalite_kv::{Cursor, TableReader};
 use tidalite_pager::{PageRead, Result};
 
-/// All entries of one key, the oldest first.
+/// All entries of one key, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) key: Vec<u8>,
@@ -34,7 +34,7 @@ impl Group {
         self.ends.is_empty()
     }
 
-    /// Forgets all payloads but the newest.
+    /// Discards all payloads except the newest.
     pub(crate) fn keep_newest(&mut self) {
         if self.len() > 1 {
             let newest = self.payload(self.len() - 1).to_vec();
@@ -56,10 +56,11 @@ impl Group {
     }
 }
 
-/// Something that a merge reads.
+/// A source of entries for a merge.
 enum Source<'r, R: PageRead> {
     Blocks(BlockCursor<'r, R>),
-    /// A table with one row for each key, and the payload and the head of the row at its cursor; at the end, no payload.
+    /// A table with one row for each key, with the payload and the head of the current row; at the end, the payload is
+    /// empty.
     Rows {
         rows: Cursor<'r, R>,
         payload: Vec<u8>,
@@ -105,7 +106,7 @@ impl<R: PageRead> Source<'_, R> {
         }
     }
 
-    /// Reads the row at the cursor, if there is one.
+    /// Reads the current row, if the cursor is at one.
     fn load(&mut self, there: bool) -> Result<()> {
         if let Self::Rows {
             rows,
@@ -126,10 +127,10 @@ impl<R: PageRead> Source<'_, R> {
     }
 }
 
-/// First byte of the payload of a key with a value, in a buffered table.
+/// First byte of a payload that contains a value, in a buffered table.
 pub(crate) const PUT: u8 = 1;
 
-/// A merge of sources, the oldest first.
+/// A merge of sources, which are ordered from oldest to newest.
 pub(crate) struct Merge<'r, R: PageRead> {
     sources: Vec<Source<'r, R>>,
     order: Order,
@@ -137,7 +138,7 @@ pub(crate) struct Merge<'r, R: PageRead> {
 }
 
 impl<'r, R: PageRead> Merge<'r, R> {
-    /// The runs at `range` of the list, from the key `from` on.
+    /// The runs at `range` of the list, beginning at the key `from`.
     pub(crate) fn of_runs(
         runs: &Runs,
         range: std::ops::Range<usize>,
@@ -161,7 +162,7 @@ impl<'r, R: PageRead> Merge<'r, R> {
         })
     }
 
-    /// All runs, in descending order of the keys less than `to`, or of all keys.
+    /// All runs in descending order of keys: the keys less than `to`, or all keys.
     pub(crate) fn below(
         runs: &Runs,
         front: &TableReader<'r>,
@@ -180,13 +181,13 @@ impl<'r, R: PageRead> Merge<'r, R> {
         })
     }
 
-    /// Adds a table of blocks that is older than all other sources.
+    /// Adds a table of blocks, which is older than all other sources.
     pub(crate) fn add_oldest(&mut self, blocks: BlockCursor<'r, R>) {
         self.sources.insert(0, Source::Blocks(blocks));
     }
 
-    /// Adds a table with one row for each key that is older than all other sources: from the row at the cursor on, if there
-    /// is one.
+    /// Adds a table with one row for each key, which is older than all other sources. Reading begins at the current
+    /// row, if the cursor is at one.
     pub(crate) fn add_rows(&mut self, rows: Cursor<'r, R>, there: bool) -> Result<()> {
         let mut source = Source::Rows {
             rows,
@@ -198,8 +199,8 @@ impl<'r, R: PageRead> Merge<'r, R> {
         Ok(())
     }
 
-    /// Replaces `group` with the entries of the next key and moves behind it; returns false at the end. All calls must have
-    /// the same group.
+    /// Replaces `group` with the entries of the next key and moves past them; returns false at the end. All calls must
+    /// pass the same group.
     pub(crate) fn next(&mut self, group: &mut Group) -> Result<bool> {
         group.clear();
         self.sources.retain(|source| !source.is_at_end());
@@ -207,7 +208,7 @@ impl<'r, R: PageRead> Merge<'r, R> {
             return Ok(false);
         };
         let key = self.sources[next].entry()?.key;
-        // A merge of damaged blocks would write blocks out of order.
+        // A merge of damaged blocks would otherwise write blocks out of order.
         if self.has_begun && key.cmp(&group.key) != self.order.later() {
             return Err(out_of_order(key));
         }
@@ -215,7 +216,7 @@ impl<'r, R: PageRead> Merge<'r, R> {
         group.key.extend_from_slice(key);
         self.has_begun = true;
         let head = self.sources[next].head();
-        // The keys of the sources before this one come later.
+        // The keys of the sources before this one are later in the order.
         for source in &mut self.sources[next..] {
             while !source.is_at_end() && source.head() == head {
                 let entry = source.entry()?;
@@ -229,7 +230,7 @@ impl<'r, R: PageRead> Merge<'r, R> {
         Ok(true)
     }
 
-    /// Index of the oldest of the sources whose key comes next. No source may be at its end.
+    /// Index of the oldest source among those with the next key. No source may be at its end.
     fn next_source(&self) -> Result<Option<usize>> {
         let mut sources = self.sources.iter().enumerate();
         let Some((mut next, first)) = sources.next() else {

@@ -1,4 +1,4 @@
-//! Writes that are not in the main table yet: sorted runs, as in a log-structured merge-tree.
+//! Writes that are not in the main table yet, stored in sorted runs as in a log-structured merge-tree.
 //!
 //! ```text
 //! state       the list of runs, and how far the oldest of them have been merged into the main table

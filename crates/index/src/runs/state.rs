@@ -1,4 +1,4 @@
-//! The list of the runs.
+//! The list of runs.
 //!
 //! ```text
 //!  0  u64   number of the next run
@@ -19,7 +19,7 @@ use tidalite_pager::{Error, Result};
 
 const HEAD_BYTES: usize = 20;
 const RUN_BYTES: usize = 28;
-/// Maximum of every number in the state of an index, which no file reaches.
+/// Maximum of every number in the state of an index. No real file reaches it.
 pub(crate) const COUNT_MAX: u64 = 1 << 47;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Run {
     pub(crate) number: u64,
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
-    /// Lines of its filter; 0 if it has none.
+    /// Number of lines of its filter; 0 if it has none.
     pub(crate) filter_lines: u32,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct Run {
 pub(crate) struct Runs {
     pub(crate) next: u64,
     pub(crate) list: Vec<Run>,
-    /// Number of runs, the oldest ones, that are being merged into the main table.
+    /// Number of runs that are being merged into the main table; these are the oldest ones.
     pub(crate) merging: usize,
-    /// Entries of these runs that have been merged.
+    /// Number of entries of these runs that have been merged.
     pub(crate) merged: u64,
-    /// Entries of these runs with a lesser key have been merged.
+    /// The entries of these runs with lesser keys have been merged.
     pub(crate) watermark: Vec<u8>,
 }
 
@@ -95,13 +95,13 @@ impl Runs {
         if !runs.is_ordered() {
             return Err(damaged(format!("{:?}", runs.list)));
         }
-        // So that no sum of a few of them overflows.
+        // The limit ensures that no sum of a few of these numbers overflows.
         let counts = runs.list.iter().flat_map(|run| [run.entries, run.bytes]);
         let greatest = counts.chain([runs.next, runs.merged]).max();
         if greatest.is_some_and(|greatest| greatest > COUNT_MAX) {
             return Err(damaged(format!("a count of {greatest:?}")));
         }
-        // An entry takes a byte at least.
+        // An entry takes at least one byte.
         if let Some(run) = runs.list.iter().find(|run| run.entries > run.bytes) {
             return Err(damaged(format!("{run:?}")));
         }
@@ -125,18 +125,19 @@ impl Runs {
         self.list.iter().map(|run| run.bytes).sum()
     }
 
-    /// Entries in runs that are not in the main table.
+    /// Number of entries in runs that are not in the main table yet.
     pub(crate) fn entries(&self) -> u64 {
         let all: u64 = self.list.iter().map(|run| run.entries).sum();
         all.saturating_sub(self.merged)
     }
 
-    /// Whether the run at `index` of the list may have `key`: not if its entries below the watermark have been merged.
+    /// Whether the run at `index` of the list may have `key`. False if its entry would be below the watermark and is
+    /// therefore already merged.
     pub(crate) fn has(&self, index: usize, key: &[u8]) -> bool {
         index >= self.merging || key >= self.watermark.as_slice()
     }
 
-    /// The runs that may have `key`, from the oldest to the newest, with their indexes.
+    /// The runs that may have `key`, from oldest to newest, with their indexes.
     pub(crate) fn with_key(&self, key: &[u8]) -> impl DoubleEndedIterator<Item = (usize, &Run)> {
         let skipped = match key < self.watermark.as_slice() {
             true => self.merging,
@@ -146,7 +147,7 @@ impl Runs {
     }
 }
 
-/// Key of the row that holds the block of a run whose first key is `key`.
+/// Key of the row for the block of a run whose first key is `key`.
 pub(crate) fn row_key(run: u64, key: &[u8]) -> Vec<u8> {
     let mut row = Vec::with_capacity(8 + key.len());
     row.extend_from_slice(&run.to_be_bytes());

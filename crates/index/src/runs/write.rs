@@ -1,8 +1,9 @@
-//! New runs, and merges of runs of similar size.
+//! Creates runs, and merges runs of similar size.
 //!
-//! Runs belong to classes by the bytes of their blocks, each class `FAN_IN` times larger than the one before. When
-//! `FAN_IN` runs of one class are next to each other at the newest end of the list, they and all smaller runs behind them
-//! become one run. So an entry is rewritten once for each class, and there are at most `FAN_IN` runs of each class.
+//! Runs belong to classes by the bytes of their blocks; the size limit of each class is `FAN_IN` times the one of the
+//! class below. When the newest end of the list has `FAN_IN` neighbouring runs of one class, they are merged into one
+//! run, together with all smaller runs that are newer. So an entry is rewritten once for each class, and each class has
+//! at most `FAN_IN` runs.
 
 use crate::block::BlockBuilder;
 use crate::parts::{Part, change, part};
@@ -12,21 +13,23 @@ use crate::runs::state::{Run, Runs, row_key};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Bytes of entries after which a block is closed.
+/// Number of bytes of entries after which a block is closed.
 pub(crate) const BLOCK_BYTES: usize = if cfg!(test) { 300 } else { 16 << 10 };
-/// Bytes of a run in the smallest class.
+/// Maximum bytes of a run in the smallest class.
 const CLASS_BYTES: u64 = if cfg!(test) { 300 } else { 4 << 10 };
 const FAN_IN: usize = 8;
-/// Runs of this many bytes are not merged with others any more: their blocks would not stay in the processor's cache.
+/// Runs with at least this many bytes are no longer merged with others, because their blocks would not stay in the
+/// processor's cache.
 const RUN_BYTES_MAX: u64 = 32 << 20;
-/// Bytes of blocks that are read and kept in memory before they are written.
+/// Bytes of blocks that are collected in memory before they are written.
 const STEP_BYTES: usize = if cfg!(test) { 1000 } else { 1 << 20 };
-/// Entries that are merged before the results are written.
+/// Number of entries that are merged before the results are written.
 const STEP_ENTRIES: usize = if cfg!(test) { 100 } else { 1 << 17 };
 
-/// Decides which entries of a key stay in a merge.
+/// Rules that decide which entries of a key are kept in a merge.
 pub(crate) trait Rules {
-    /// Removes the entries of `group` that newer ones replace. If `in_main`, the group has the oldest entries of its key.
+    /// Removes the entries of `group` that newer ones replace. If `in_main`, the group includes the oldest entries of
+    /// its key.
     fn settle<R: PageRead>(
         &mut self,
         root: &Tree,
@@ -35,13 +38,13 @@ pub(crate) trait Rules {
         in_main: bool,
     ) -> Result<()>;
 
-    /// Stores the changes that follow from settled entries, so that they take no more memory.
+    /// Stores the changes that result from settled entries, which frees their memory.
     fn apply<W: PageWrite>(&mut self, _: &mut Tree, _: &mut W) -> Result<()> {
         Ok(())
     }
 }
 
-/// Blocks of one run, collected until they are written.
+/// The blocks of one run, collected until they are written.
 struct RunWriter {
     run: Run,
     block: BlockBuilder,
@@ -68,7 +71,7 @@ impl RunWriter {
         }
     }
 
-    /// Entries of one key must be given in one call, so that they are in one block.
+    /// Adds the entries of one key. All of them must be passed in one call, so that they are in one block.
     fn push<'a>(&mut self, key: &[u8], payloads: impl Iterator<Item = &'a [u8]>) {
         if self.block.block_bytes() >= BLOCK_BYTES {
             self.close();
@@ -95,7 +98,7 @@ impl RunWriter {
         }
     }
 
-    /// Adds the run, of which all blocks are written, to the list.
+    /// Adds the run to the list, after all its blocks are written.
     fn finish<W: PageWrite>(mut self, root: &mut Tree, w: &mut W, runs: &mut Runs) -> Result<()> {
         debug_assert!(
             self.block.len() == 0 && self.rows.is_empty(),
@@ -126,7 +129,7 @@ fn rows_of(rows: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
         .collect()
 }
 
-/// Adds the entries of `new`, which must ascend, as the newest run, and merges runs.
+/// Adds the entries of `new`, which must be ascending, as the newest run, and merges runs.
 pub(crate) fn add_run<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -176,7 +179,7 @@ fn class(bytes: u64) -> u32 {
     class
 }
 
-/// Index of the first of the newest runs that should become one run; `None` if none should.
+/// Index of the first run to merge, if some of the newest runs should be merged into one; `None` otherwise.
 fn due(runs: &Runs) -> Option<usize> {
     let mut class_now = 0;
     let mut of_class = 0;
@@ -196,7 +199,7 @@ fn due(runs: &Runs) -> Option<usize> {
     None
 }
 
-/// Merges the runs from `first` to the newest into one.
+/// Merges the runs from index `first` up to the newest into one run.
 fn merge_from<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,
@@ -217,7 +220,7 @@ fn merge_from<W: PageWrite>(
         more = merge.next(&mut group)?;
         while more {
             if writer.bytes >= STEP_BYTES || count >= STEP_ENTRIES {
-                // The key has not been merged: the next step begins with it.
+                // This key has not been merged: the next step begins with it.
                 from.clone_from(&group.key);
                 break;
             }
@@ -259,8 +262,8 @@ pub(crate) fn begin_merge(runs: &mut Runs) {
     }
 }
 
-/// The next entries, about `entries` of them, to be merged into the main table. They are no longer in the runs: the
-/// caller must merge them. `None` if no merge into the main table is under way.
+/// Takes about `entries` further entries to be merged into the main table. They then no longer count as entries of the
+/// runs, so the caller must merge them. `None` if no merge into the main table is in progress.
 pub(crate) fn take_merged<W: PageWrite>(
     root: &mut Tree,
     w: &mut W,

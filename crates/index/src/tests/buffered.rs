@@ -1,4 +1,4 @@
-//! Random operations on buffered tables against a `BTreeMap`, with small pages and blocks of few keys.
+//! Random operations on buffered tables, compared with a `BTreeMap`, with small pages and small blocks.
 
 use crate::parts::{Part, change, part, row};
 use crate::runs::state::Runs;
@@ -136,7 +136,8 @@ fn buffered_tables_agree_with_a_map() {
     }
 }
 
-/// A table of which two runs at least are merged into the rows in part, with its pages, its list of runs and its content.
+/// A table in which at least two runs are partly merged into the rows, with its pages, its list of runs and its
+/// content.
 fn half_merged(rng: &mut Rng) -> Result<(Tree, ScratchPages, Runs, Model)> {
     let mut pages = ScratchPages::new(512);
     let mut root = Tree::new(20);
@@ -163,7 +164,7 @@ fn half_merged(rng: &mut Rng) -> Result<(Tree, ScratchPages, Runs, Model)> {
     }
 }
 
-/// All entries, which must be the same in both directions and from `get`.
+/// All entries, which must be the same in both directions and with `get`.
 fn content<R: PageRead>(table: &BufferedReader<R>) -> Result<Model> {
     let mut all = Vec::new();
     for is_reversed in [false, true] {
@@ -180,7 +181,7 @@ fn content<R: PageRead>(table: &BufferedReader<R>) -> Result<Model> {
     Ok(all.remove(0))
 }
 
-/// Recovers a table; returns the defects that were reported, too.
+/// Recovers a table; also returns the defects that were reported.
 fn recovered<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<(BufferedWriter, Vec<String>)> {
     let mut problems = Vec::new();
     let mut problem = |problem| problems.push(problem);
@@ -188,7 +189,7 @@ fn recovered<W: PageWrite>(root: &mut Tree, w: &mut W) -> Result<(BufferedWriter
     Ok((table, problems))
 }
 
-/// The keys of the rows that have blocks of a run.
+/// The keys of the rows that contain blocks of a run.
 fn blocks_of<R: PageRead>(root: &Tree, r: &R, run: u64) -> Result<Vec<Vec<u8>>> {
     let blocks = part(root, r, Part::Runs)?;
     let mut rows = blocks.cursor(r)?;
@@ -267,7 +268,7 @@ fn rows_that_are_lost_come_back_from_whole_runs() -> Result<()> {
     Ok(())
 }
 
-/// Adds rows that no writer makes: `recover` removes them, and tells so.
+/// Adds rows that no writer creates: `recover` removes and reports them.
 #[test]
 fn rows_that_do_not_belong_to_a_buffered_table_are_removed() -> Result<()> {
     tidalite_testkit::watch();
@@ -294,7 +295,7 @@ fn rows_that_do_not_belong_to_a_buffered_table_are_removed() -> Result<()> {
     ] {
         rubbish.push((vec![part.key().to_vec()], key, value));
     }
-    // Nested tables among the rows, among the blocks and in the root.
+    // Nested tables in the rows, in the blocks and in the root.
     for path in [vec![3, 0], vec![4, 0], vec![6, 0], vec![2], vec![9]] {
         let path: Vec<Vec<u8>> = path.iter().map(|part| vec![*part]).collect();
         rubbish.push((path, b"k".to_vec(), b"v".to_vec()));

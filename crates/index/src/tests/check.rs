@@ -1,4 +1,4 @@
-//! A check finds whatever is wrong in a hash table whose pages are whole.
+//! A check finds any error in a hash table whose pages are undamaged.
 
 use crate::block::{Block, BlockBuilder};
 use crate::hash::entry::Action;
@@ -23,8 +23,8 @@ struct Table {
 }
 
 impl Table {
-    /// A table with records in the main table, in runs that are merged in part, in newer runs, and dead ones; with
-    /// duplicates also in sets.
+    /// A table with records in the main table, in partly merged runs and in newer runs, and with dead records. With
+    /// duplicates, some records are also in sets.
     fn new(options: HashOptions) -> Self {
         let (mut root, mut pages) = (Tree::new(20), ScratchPages::new(512));
         let mut table = HashWriter::create(&mut root, &mut pages, options).unwrap();
@@ -59,7 +59,7 @@ impl Table {
         Ok(problems)
     }
 
-    /// Expects a check to find a problem that contains `text`, or to fail with it.
+    /// Expects the check to find a problem that contains `text`, or to fail with such an error.
     fn finds(&self, text: &str) {
         let found = match self.problems() {
             Ok(problems) => problems.join("; "),
@@ -78,7 +78,8 @@ impl Table {
         self
     }
 
-    /// Replaces an entry for which `wrong` returns another one, in the last block of a part that has one: this entry counts.
+    /// Replaces an entry in the last block that contains an entry for which `wrong` returns a replacement: that entry
+    /// is valid.
     fn with_entry(mut self, blocks: Part, wrong: impl Fn(Action) -> Option<Action>) -> Self {
         let table = part(&self.root, &self.pages, blocks).unwrap();
         let mut rows = table.cursor(&self.pages).unwrap();
@@ -211,7 +212,7 @@ fn missing_and_unknown_records_are_found() {
     table.finds("a row with the key \\x07");
 }
 
-/// Recovery needs the options and the records only, and drops rows that are no records.
+/// Recovery needs only the options and the records, and drops rows that are not records.
 #[test]
 fn recovery_builds_the_index_from_whole_records() {
     for duplicates in [false, true] {

@@ -1,4 +1,4 @@
-//! Random operations on hash tables of all kinds against maps in memory, with small pages and blocks of few keys.
+//! Random operations on hash tables of all kinds, compared with maps in memory, with small pages and small blocks.
 
 use crate::{Buffered, HashOptions, HashReader, HashWriter, History, KeyForm};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ fn options(rng: &mut Rng) -> HashOptions {
     }
 }
 
-/// Keys that repeat often.
+/// Keys that are often repeated.
 fn random_key(rng: &mut Rng, shape: u64) -> Vec<u8> {
     let number = rng.below(300);
     match shape {
@@ -171,7 +171,7 @@ fn compare<R: PageRead>(
 fn random_operations(seed: u64, steps: u64) -> Result<()> {
     let rng = &mut Rng::new(seed);
     let options = options(rng);
-    // Keys of shape 0 are no text.
+    // Keys of shape 0 are not text.
     let shape = if options.fold_case {
         1 + rng.below(3)
     } else {
@@ -202,7 +202,7 @@ fn random_operations(seed: u64, steps: u64) -> Result<()> {
                 _ => (table.set(&key, &value)?, model.set(&options, &key, &value)),
             };
             assert_eq!(found, expected);
-            // The records in memory and the stored ones together give the answers.
+            // The results combine the records in memory and the stored ones.
             let live = model.live.get(&Model::key(&options, &key));
             let newest = live.and_then(|live| live.last().copied());
             match table.buffered(&key)? {

@@ -1,4 +1,5 @@
-//! Hash tables at their limits: great record numbers, rows that are no records, lost records, and many records of a key.
+//! Hash tables at their limits: large record numbers, rows that are not records, lost records, and many records of a
+//! key.
 
 use crate::block::Block;
 use crate::hash::record::{self, Kind};
@@ -64,7 +65,7 @@ impl Table {
         found.map(|record| record.value().unwrap().to_vec())
     }
 
-    /// Puts a row into the record store behind the back of the writer.
+    /// Stores a row in the record store, bypassing the writer.
     fn put_row(&mut self, number: u64, bytes: &[u8]) {
         change(
             &mut self.root,
@@ -99,7 +100,7 @@ fn record(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Numbers beyond 2^28 and 2^32, where RaptorDB's end, and up to the last one.
+/// Numbers beyond 2^28 and beyond 2^32, where the numbers of RaptorDB end, and up to the last one.
 #[test]
 fn record_numbers_may_be_great() {
     let kinds = [
@@ -197,7 +198,7 @@ fn dead_records_do_not_come_back() {
     assert_eq!(table.get(b"other"), Some(b"value".to_vec()));
 }
 
-/// A removal is one of the versions of a key, before and after it has come into the main table.
+/// A removal counts as one of the versions of a key, before and after it is merged into the main table.
 #[test]
 fn a_removal_takes_no_version_from_the_history() {
     for key in [OPTIONS.key, KeyForm::Hashed] {
@@ -228,7 +229,7 @@ fn a_removal_takes_no_version_from_the_history() {
     }
 }
 
-/// A key that is set many times in a transaction adds one entry to the index.
+/// A key that is set many times in one transaction adds only one entry to the index.
 #[test]
 fn entries_of_one_transaction_are_settled() {
     for key in [OPTIONS.key, KeyForm::Compact] {
@@ -263,7 +264,7 @@ fn a_run_cannot_have_more_entries_than_bytes() {
     assert!(matches!(refused, Error::Corrupt(_)), "{refused}");
 }
 
-/// Lookups between two stores open the table once, and share the places of its filters.
+/// Lookups between two stores open the table only once, and share the locations of its filters.
 #[test]
 fn readers_of_one_state_share_it() {
     let mut table = Table::new(OPTIONS);
@@ -279,7 +280,7 @@ fn readers_of_one_state_share_it() {
     assert_eq!(table.get(b"a"), Some(b"1".to_vec()));
 }
 
-/// The records of a key of which many are removed, one by one and all together.
+/// Many records of a key are removed, one by one and all at once.
 #[test]
 fn many_records_of_a_key_are_removed() {
     for key in [OPTIONS.key, KeyForm::Hashed] {

@@ -1,4 +1,5 @@
-//! Random changes of sets against a `BTreeMap` of `BTreeSet`s, with small pages; a change of one member of a large set.
+//! Random changes of sets, compared with a `BTreeMap` of `BTreeSet`s, with small pages; and a change of one member of a
+//! large set.
 
 use crate::{Changes, apply, check, count, get, get_within, set_cursor};
 use roaring::RoaringTreemap;
@@ -21,7 +22,7 @@ fn random_key(rng: &mut Rng) -> Vec<u8> {
     key
 }
 
-/// Numbers in few blocks, close together and far apart.
+/// Numbers in few blocks, some close together and some far apart.
 fn random_number(rng: &mut Rng) -> u64 {
     let block = *rng.pick(&[0, 1, 0xffff, 0x1_0000, 0xffff_ffff]);
     let low = match rng.below(4) {
@@ -95,7 +96,7 @@ fn random_changes(seed: u64, page_size: usize) -> Result<()> {
         let removals = [10, 40, 70][round % 3];
         for _ in 0..rng.index(400) {
             let key = random_key(&mut rng);
-            // Runs of numbers, as series that are created one after the other have them.
+            // Runs of consecutive numbers, like those of series that are created one after the other.
             let first = random_number(&mut rng);
             let most = if rng.one_in(10) { 2000 } else { 3 };
             let last = first | rng.below(most);
@@ -184,7 +185,8 @@ fn a_wrong_container_is_found() {
     (0..20).for_each(|number| changes.add(b"k\0", number));
     store(&mut tree, &mut pages, &mut changes).unwrap();
     assert!(check(&tree, &pages, &mut |_, _, _| Ok(())).is_ok());
-    // Nine members as plain numbers would need 18 bytes; eight as a bitmap are another form of the same set.
+    // Nine members as plain numbers would need 18 bytes; eight members as a bitmap are a non-canonical form of the same
+    // set.
     let set: roaring::RoaringBitmap = (0..8).collect();
     let mut bytes = Vec::new();
     set.serialize_into(&mut bytes).unwrap();
