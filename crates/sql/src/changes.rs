@@ -1,4 +1,4 @@
-//! Statements that change the database: rows, tables, files.
+//! Statements that change the database: its rows, tables and files.
 
 use crate::catalog::names::Names;
 use crate::catalog::providers::Tables;
@@ -48,18 +48,18 @@ fn unchangeable(table: impl std::fmt::Display) -> Error {
     )
 }
 
-/// A change of the rows of a relation that a plan gives.
+/// A change of the rows of a relation that a plan returns.
 enum RowsChange<'c> {
     Update {
-        /// The columns that get new values.
+        /// The columns that are assigned new values.
         columns: &'c [String],
-        /// Whether a row can come several times.
+        /// Whether the plan can return a row several times.
         is_joined: bool,
     },
     Delete,
 }
 
-/// The plan with values for its parameters.
+/// The plan with its parameters replaced by values.
 fn bound(plan: LogicalPlan, parameters: &[ScalarValue]) -> Result<LogicalPlan> {
     match parameters.is_empty() {
         true => Ok(plan),
@@ -67,7 +67,7 @@ fn bound(plan: LogicalPlan, parameters: &[ScalarValue]) -> Result<LogicalPlan> {
     }
 }
 
-/// The relation whose rows a join finds.
+/// The relation whose rows a join selects for a change.
 fn joined_table(name: &str, tables: &Tables) -> Result<RelationTable> {
     if let Some(table) = RelationTable::find(name, &tables.slot, Purpose::Change)? {
         return Ok(table);
@@ -88,8 +88,8 @@ fn joined_table(name: &str, tables: &Tables) -> Result<RelationTable> {
 }
 
 impl Connection {
-    /// Changes the row with a primary key; returns `None`, having changed nothing, if the statement is about another table
-    /// or other columns.
+    /// Changes the row with a primary key. Returns `None`, with nothing changed, if the statement refers to another
+    /// table or other columns.
     pub(crate) fn change_row(
         &mut self,
         change: &Arc<RowChange>,
@@ -110,8 +110,9 @@ impl Connection {
         })
     }
 
-    /// Inserts rows of constants and parameters; returns `None`, having changed nothing, if the columns do not fit the
-    /// table: the planner then tells the problem and its place. `kept` is the statement as it was prepared before.
+    /// Inserts rows that consist of constants and parameters. Returns `None`, with nothing changed, if the columns do
+    /// not match the table; the planner then reports the problem with its position. `kept` is the statement as prepared
+    /// by an earlier run.
     pub(crate) fn insert_values(
         &mut self,
         sql: &str,
@@ -134,7 +135,7 @@ impl Connection {
         })
     }
 
-    /// Finds the table of an INSERT; returns `None` if the columns do not fit.
+    /// Finds the table of an INSERT; returns `None` if the columns do not match.
     fn prepare_insert(
         &self,
         (insert, names): (Arc<InsertValues>, Arc<Names>),
@@ -216,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// Runs INSERT, UPDATE or DELETE; returns the number of rows, and the rows of RETURNING.
+    /// Runs INSERT, UPDATE or DELETE. Returns the number of rows, and the rows of the RETURNING clause.
     pub(crate) fn change(
         &mut self,
         mut statement: Parsed,
@@ -248,7 +249,7 @@ impl Connection {
         })
     }
 
-    /// Runs a change of rows on these tables; returns the number of rows.
+    /// Runs a change of rows in these tables; returns the number of rows.
     fn change_rows(
         &mut self,
         mut statement: Parsed,
@@ -313,7 +314,8 @@ impl Connection {
         self.change_relation(table, (change, &plan.input), rows, returning, txn)
     }
 
-    /// Updates or deletes the rows of a relation that a plan gives, with their keys in the last column; returns their number.
+    /// Updates or deletes the rows of a relation that a plan returns, with their keys in the last column. Returns their
+    /// number.
     fn change_relation(
         &self,
         table: &RelationTable,
@@ -452,8 +454,8 @@ impl Connection {
         sink.finish()
     }
 
-    /// Inserts batches into a table. Their columns are found by name and converted to the types of the table; a column of
-    /// the table that they lack is null, or has its default. This is the fastest way to load rows, and one transaction.
+    /// Inserts batches into a table, all in one transaction. Columns are matched by name and converted to the types of
+    /// the table. A column that the batches lack gets its default, or null. This is the fastest way to load rows.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -471,7 +473,7 @@ impl Connection {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Plan`] for an unknown table or column; as for INSERT. Nothing is inserted then.
+    /// [`ErrorKind::Plan`] for an unknown table or column; otherwise as for INSERT. After an error nothing is inserted.
     pub fn insert(
         &mut self,
         table: &str,
@@ -482,7 +484,8 @@ impl Connection {
         self.in_transaction(|own, txn| own.insert_batches(table, &[], |_| Ok(batches), txn))
     }
 
-    /// Inserts batches. If `columns` are given, they are the columns of the batches in order; otherwise these have names.
+    /// Inserts batches. If `columns` are given, they are the names of the batches' columns in order; otherwise the
+    /// batches contain the names.
     pub(crate) fn insert_batches<B: Iterator<Item = Result<RecordBatch>>>(
         &mut self,
         name: &str,
@@ -500,7 +503,7 @@ impl Connection {
         self.insert_into(name, &target, (columns, clause), rows, &mut None, txn)
     }
 
-    /// The table with this name, to insert into.
+    /// The table with this name, as the target of an insert.
     fn target(&self, name: &str, txn: &mut Transaction) -> Result<Option<Arc<dyn TableProvider>>> {
         let state = txn.definitions()?;
         let tables = Tables {
@@ -513,7 +516,7 @@ impl Connection {
         table
     }
 
-    /// Inserts batches into a table. The clause may have parameters.
+    /// Inserts batches into a table. The ON CONFLICT clause may contain parameters.
     fn insert_into(
         &self,
         name: &str,

@@ -33,27 +33,27 @@ pub struct Connection {
     pub(crate) planner: Planner,
     pub(crate) names: NewestNames,
     pub(crate) plans: Plans,
-    /// The statements of PREPARE, by their names.
+    /// The statements created by PREPARE, by name.
     pub(crate) prepared: HashMap<String, Prepared>,
     pub(crate) session: Session,
     pub(crate) durability: Durability,
     pub(crate) cancel: CancelHandle,
 }
 
-/// The state that statements read and change.
+/// The state of the database that statements read and change.
 #[derive(Default)]
 pub(crate) enum Session {
-    /// Each statement is a transaction of its own.
+    /// Each statement runs in a transaction of its own.
     #[default]
     Auto,
-    /// A transaction that reads one state.
+    /// A read-only transaction, which reads one state.
     Reading(AnyRead),
-    /// A transaction that reads and changes.
+    /// A transaction that reads and changes the database.
     Writing(Box<Transaction>),
 }
 
 impl Session {
-    /// The state in which a query reads.
+    /// The state of the database that a query reads.
     pub(crate) fn state(&mut self, database: &Database) -> Result<AnyRead> {
         match self {
             Self::Auto => Ok(database.begin_read()?.into()),
@@ -71,23 +71,24 @@ pub enum TableKind {
     Metric,
     /// A table with typed columns, created with `CREATE TABLE`.
     Table,
-    /// A query with a name, created with `CREATE VIEW`.
+    /// A named query, created with `CREATE VIEW`.
     View,
     /// An ordered table of keys and values.
     Ordered,
-    /// A table about the database, such as `tidalite_series`.
+    /// A table that describes the database, such as `tidalite_series`.
     System,
 }
 
 /// A table and its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableName {
-    /// The name, with its dots; a statement writes it in quotes, or with the text before a dot as the schema.
+    /// The name, including its dots. In a statement it is written in quotes, or with the part before a dot as its
+    /// schema.
     pub name: String,
     /// The kind of the table.
     pub kind: TableKind,
-    /// The name of the attached file that has the table; `None` for the database of the connection. A table of a file is
-    /// written as `file.table`, with each part in quotes of its own.
+    /// The name of the attached file that has the table; `None` for the database of the connection. In a statement the
+    /// table is written as `file.table`, with each part in its own quotes.
     pub file: Option<String>,
 }
 
@@ -119,7 +120,7 @@ impl Connection {
     /// ```
     ///
     /// # Errors
-    /// Threads cannot be started.
+    /// A thread cannot be started.
     pub fn new(database: &Database) -> Result<Self> {
         Self::with_options(database, &ConnectionOptions::default())
     }
@@ -142,9 +143,9 @@ impl Connection {
         })
     }
 
-    /// Runs one statement. The rows of a query are computed as they are read, in one state of the database: the newest
-    /// commit, or the connection's transaction with its changes so far. A statement that changes the database has done so
-    /// when this call returns; outside of a transaction it is committed, too.
+    /// Runs one statement. The rows of a query are computed while they are read, and belong to one state of the
+    /// database: the newest commit, or the connection's transaction with its changes so far. A statement that changes
+    /// the database is complete when this call returns; outside a transaction it is also committed.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -167,9 +168,9 @@ impl Connection {
         self.query_with(sql, &[])
     }
 
-    /// Runs one statement with values for its parameters `$1`, `$2`, ..., as [`query`](Self::query) does. A statement that is
-    /// run again is not parsed again. The look-up of a row of a table by its primary key, and INSERT of constants and
-    /// parameters, need no plan: they take microseconds.
+    /// Runs one statement with values for its parameters `$1`, `$2`, ..., like [`query`](Self::query). A statement that
+    /// is run again is not parsed again. Looking up a row of a table by its primary key, and INSERT of constants and
+    /// parameters, need no plan and take microseconds.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -202,7 +203,7 @@ impl Connection {
                     }
                 }
                 Some(Kept::Physical(plan, _)) => {
-                    // If a step fails, the slot of the plan is emptied with `running`.
+                    // If a step fails, `running` is dropped, which empties the slot of the plan.
                     let running = plan.slot.run(state);
                     return Rows::of(plan, running, &self.cancel);
                 }
@@ -269,13 +270,13 @@ impl Connection {
         rows.try_fold(0, |rows, batch| Ok(rows + batch?.num_rows() as u64))
     }
 
-    /// Whether a transaction is open, begun with `BEGIN`.
+    /// Whether a transaction begun with `BEGIN` is open.
     #[must_use]
     pub fn is_in_transaction(&self) -> bool {
         !matches!(self.session, Session::Auto)
     }
 
-    /// Runs a statement that reads. A plan is kept under the text `sql`, unless that is empty.
+    /// Runs a statement that only reads. The plan is kept with the text `sql` as its key, unless the text is empty.
     pub(crate) fn read(
         &mut self,
         sql: &str,
@@ -292,7 +293,7 @@ impl Connection {
         let lookup = Lookup::of(&optimized).map(Arc::new);
         let found = lookup.as_ref().map(|lookup| lookup.run(&state, parameters));
         let found = found.transpose()?.flatten();
-        // With parameters, the next look-up can find few rows where this one finds many.
+        // With other parameters, the next look-up may find few rows even if this one finds many.
         let is_kept = lookup.is_some() && (found.is_some() || !parameters.is_empty());
         if let Some(lookup) = lookup.filter(|_| is_kept && !sql.is_empty()) {
             let kept = Kept::Lookup(Arc::clone(&tables.names), lookup);
@@ -342,7 +343,7 @@ impl Connection {
         self.rows_of(&logical, (&plan.names, &plan.slot), running)
     }
 
-    /// Runs the input of a change.
+    /// Runs the plan that supplies the rows of a change.
     pub(crate) fn rows_of(
         &self,
         input: &LogicalPlan,
@@ -356,7 +357,7 @@ impl Connection {
         Rows::of(plan, running, &self.cancel)
     }
 
-    /// The tables of a state, in a slot that is still empty.
+    /// The tables of a state, in a new slot that is still empty.
     pub(crate) fn tables_of(&self, state: &AnyRead) -> Tables {
         Tables {
             names: self.names.of(state),
@@ -371,7 +372,7 @@ impl Connection {
         }
     }
 
-    /// Calls `ask` with the tables of the state in which a query reads.
+    /// Calls `ask` with the tables of the state that a query would read.
     fn with_tables<T>(&mut self, ask: impl FnOnce(&Tables) -> Result<T>) -> Result<T> {
         let snapshot = self.session.state(&self.database)?;
         let tables = self.planner.complete(self.tables_of(&snapshot));
@@ -387,8 +388,8 @@ impl Connection {
         self.cancel.clone()
     }
 
-    /// The tables of the open transaction, or of the newest commit, in order of name; with them the tables of attached
-    /// files, `file.table`, without their tables about the database.
+    /// The tables of the open transaction, or of the newest commit, sorted by name, followed by the tables of attached
+    /// files, `file.table`, except the tables that describe such a file.
     ///
     /// # Errors
     /// A damaged or unreadable page; a transaction that has failed.
@@ -396,10 +397,10 @@ impl Connection {
         self.with_tables(Tables::list)
     }
 
-    /// The columns of the table with this name; `None` if there is none.
+    /// The columns of the table with this name; `None` if it does not exist.
     ///
     /// # Errors
-    /// A damaged or unreadable page; two columns of a table with one name; a transaction that has failed.
+    /// A damaged or unreadable page; a table in which two columns have the same name; a transaction that has failed.
     pub fn columns(&mut self, table: &str) -> Result<Option<SchemaRef>> {
         let find = |tables: &Tables| {
             let (tables, table) = tables.of_file(table)?;
@@ -411,8 +412,9 @@ impl Connection {
         Ok(self.with_tables(find)?.map(|table| table.schema()))
     }
 
-    /// The statements that create a table of typed columns again, without its rows: `CREATE TABLE`, and `CREATE INDEX` for
-    /// each index; or a view: `CREATE VIEW`. `None` for tables of other kinds, and for unknown names.
+    /// The statements that would create a table with typed columns again, without its rows: `CREATE TABLE`, and
+    /// `CREATE INDEX` for each index. For a view the statement is `CREATE VIEW`. `None` for other kinds of tables, and
+    /// for unknown names.
     ///
     /// # Errors
     /// A damaged or unreadable page; a transaction that has failed.
@@ -429,7 +431,7 @@ impl Connection {
 }
 
 impl Tables {
-    /// All tables, in order of name, also of attached files.
+    /// All tables, including those of attached files, sorted by name.
     fn list(&self) -> Result<Vec<TableName>> {
         let mut tables = self.list_own()?;
         for (file, attached) in self.attached_tables()? {
@@ -442,7 +444,8 @@ impl Tables {
             }));
         }
         tables.sort_by(|one, other| one.name.cmp(&other.name));
-        // An own table stands before a file's table of the same name, and is the one that `columns` finds.
+        // If the database and a file have a table of the same name, the database's own table comes first; `columns`
+        // finds this one.
         tables.dedup_by(|next, known| next.file.is_some() && next.name == known.name);
         Ok(tables)
     }
@@ -507,14 +510,14 @@ mod tests {
                 "unbound plan",
             ),
             ("SELECT a FROM t WHERE c = 'y'", vec![], "look-up"),
-            // More rows than a look-up reads.
+            // More rows than a look-up returns.
             ("SELECT a FROM t WHERE c = 'x'", vec![], "plan"),
             (
                 "SELECT a, sum(b) FROM t WHERE b < 5 GROUP BY a",
                 vec![],
                 "plan",
             ),
-            // The number of rows is a constant of the plan.
+            // The plan contains the number of rows as a constant.
             ("SELECT count(*) FROM t", vec![], "nothing"),
             ("SELECT now(), a FROM t", vec![], "nothing"),
             (

@@ -1,4 +1,4 @@
-//! Transactions of a connection, and its statements that are not queries.
+//! Transactions of a connection, and statements that are not queries.
 
 use crate::connection::{Connection, Session};
 use crate::error::{Error, ErrorKind, Result};
@@ -98,7 +98,7 @@ impl Connection {
             }
             Statement::Commit => {
                 if let Session::Writing(txn) = &self.session {
-                    // A transaction that has failed stays open, to be rolled back to a savepoint.
+                    // A failed transaction remains open, so that it can be rolled back to a savepoint.
                     txn.expect_usable()?;
                 }
                 match std::mem::take(&mut self.session) {
@@ -119,7 +119,7 @@ impl Connection {
             Statement::Release(name) => self.transaction()?.release(&name).map(none),
             Statement::Attach { file, name } => {
                 self.planner.files().attach(&name, &file)?;
-                // Names can mean other tables now.
+                // Names may now refer to other tables.
                 self.plans = Plans::default();
                 Ok(None)
             }
@@ -136,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// Runs `work` in the open transaction, or in one of its own.
+    /// Runs `work` in the open transaction, or in a transaction of its own.
     pub(crate) fn in_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &mut Transaction) -> Result<T>,

@@ -1,4 +1,4 @@
-//! The definition of a relation as statements that create it again.
+//! The definition of a relation, as statements that would create it again.
 
 use crate::error::{Error, Result};
 use crate::relational::types;
@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::keywords::{
 use std::fmt::Write;
 use tidalite::relation::{Cell, Column, ColumnType, Schema, TimeUnit};
 
-/// Words that begin a constraint within CREATE TABLE.
+/// Keywords that begin a constraint within CREATE TABLE.
 const CONSTRAINTS: [&str; 8] = [
     "CHECK",
     "CONSTRAINT",
@@ -21,7 +21,8 @@ const CONSTRAINTS: [&str; 8] = [
     "UNIQUE",
 ];
 
-/// The statement CREATE TABLE of a relation, and one CREATE INDEX for each of its indexes; each ends with a semicolon.
+/// The CREATE TABLE statement of a relation, and a CREATE INDEX statement for each of its indexes. Each ends with a
+/// semicolon.
 pub(crate) fn definition(table: &str, schema: &Schema) -> Result<String> {
     let mut parts = Vec::new();
     for column in &schema.columns {
@@ -35,7 +36,7 @@ pub(crate) fn definition(table: &str, schema: &Schema) -> Result<String> {
     for index in &schema.indexes {
         let unique = if index.unique { "UNIQUE " } else { "" };
         let (name, columns) = (quoted(&index.name), list(&index.columns));
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "\nCREATE {unique}INDEX {name} ON {table} ({columns});"
@@ -44,7 +45,7 @@ pub(crate) fn definition(table: &str, schema: &Schema) -> Result<String> {
     Ok(text)
 }
 
-/// The statement CREATE VIEW of a query; it ends with a semicolon.
+/// The CREATE VIEW statement for a query, with a semicolon at the end.
 pub(crate) fn of_view(view: &str, query: &str) -> String {
     format!("CREATE VIEW {} AS {query};", quoted(view))
 }
@@ -96,7 +97,8 @@ fn type_text(kind: ColumnType) -> String {
     name.to_owned()
 }
 
-/// A constant as SQL. Dates, times and unusual numbers are texts, which become the type of the column.
+/// A constant as SQL text. Dates, times and unusual numbers are written as text literals, which are converted to the
+/// type of the column.
 fn constant_text(kind: ColumnType, value: &Cell) -> Result<String> {
     Ok(match value {
         Cell::Null => "NULL".to_owned(),
@@ -129,7 +131,7 @@ fn text_literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// A name as SQL writes it: in quotes unless it is a plain word and not a keyword.
+/// A name as written in SQL: in quotes, unless it is a plain word that is not a keyword.
 fn quoted(name: &str) -> String {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_plain = name.starts_with(is_first)

@@ -8,18 +8,18 @@ use std::fmt;
 /// The result of a call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kind of an [`Error`], by which a program can decide how to react.
+/// The kind of an [`Error`], with which a program can decide how to react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The text is not SQL, or a statement or clause is not supported.
     Syntax,
-    /// A table, column or function does not exist, a type does not fit, or a name is ambiguous.
+    /// A table, column or function does not exist, a type does not match, or a name is ambiguous.
     Plan,
     /// A value is out of range or cannot be converted.
     Execution,
-    /// The statement does not fit the state of the connection's transaction: there is none, or an earlier statement of it
-    /// failed, or it may only read.
+    /// The statement is not allowed in the current state of the connection: no transaction is open, an earlier
+    /// statement of the transaction failed, or the transaction is read-only.
     Transaction,
     /// The query needs more memory than [`ConnectionOptions::memory_bytes`](crate::ConnectionOptions::memory_bytes).
     Memory,
@@ -27,7 +27,8 @@ pub enum ErrorKind {
     Cancelled,
     /// A file of rows cannot be read or written, or is damaged.
     File,
-    /// The database cannot be read or written: damage, a full disk, a second writer. [`Error::database`] has the cause.
+    /// The database cannot be read or written: damage, a full disk, a second writer. [`Error::database`] returns the
+    /// cause.
     Database,
 }
 
@@ -61,20 +62,21 @@ impl Error {
         self.kind
     }
 
-    /// Line and column of the problem in the text of the statement, both counted from 1; `None` if it has no position.
+    /// Line and column of the problem in the text of the statement, both counted from 1; `None` if the error has no
+    /// position.
     #[must_use]
     pub fn position(&self) -> Option<(u64, u64)> {
         self.position
     }
 
-    /// The error of the database that ended the statement, for the kind [`ErrorKind::Database`].
+    /// The database error that ended the statement, for the kind [`ErrorKind::Database`].
     #[must_use]
     pub fn database(&self) -> Option<&tidalite::Error> {
         database_error(self.cause.as_deref()?)
     }
 }
 
-/// Finds the library's error in the causes of an error.
+/// Finds an error of the database among the causes of an error.
 fn database_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e tidalite::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -152,13 +154,13 @@ impl From<DataFusionError> for Error {
     }
 }
 
-/// The kind of an error without causes, and its text without the prefix of DataFusion.
+/// The kind of an error without causes, and its text without DataFusion's prefix.
 fn described(root: &DataFusionError) -> (ErrorKind, String) {
     match root {
         DataFusionError::SQL(error, _) => {
             let text = error.to_string();
             let text = text.strip_prefix("sql parser error: ").unwrap_or(&text);
-            // The position is reported apart.
+            // The position is reported separately.
             let text = text.split(" at Line: ").next().unwrap_or(text);
             (ErrorKind::Syntax, text.to_owned())
         }
@@ -175,7 +177,7 @@ fn described(root: &DataFusionError) -> (ErrorKind, String) {
     }
 }
 
-/// Line and column that an error names.
+/// The line and column that an error contains.
 fn position_of(error: &DataFusionError) -> Option<(u64, u64)> {
     if let Some(span) = error.iter().find_map(|error| match error {
         DataFusionError::Diagnostic(diagnostic, _) => diagnostic.span,
@@ -183,7 +185,7 @@ fn position_of(error: &DataFusionError) -> Option<(u64, u64)> {
     }) {
         return Some((span.start.line, span.start.column));
     }
-    // The parser gives positions only in its texts.
+    // The parser reports positions only in its error texts.
     let DataFusionError::SQL(error, _) = error.find_root() else {
         return None;
     };

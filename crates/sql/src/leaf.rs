@@ -1,4 +1,4 @@
-//! The methods that all nodes without inputs share: the nodes that read the database.
+//! Methods shared by all nodes without inputs, which are the nodes that read the database.
 
 /// Implements the methods of `ExecutionPlan` for a node without inputs and expressions, which has the fields `properties`
 /// and `metrics`.

@@ -6,14 +6,14 @@ use tidalite::Durability;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectionOptions {
-    /// Maximum number of bytes that the operators of a query may hold: sorts, hash tables, joins. Sorts, aggregates and
-    /// some joins that need more write to temporary files; other operators end with an error of kind
-    /// [`ErrorKind::Memory`](crate::ErrorKind::Memory). 1 GiB by default.
+    /// Maximum number of bytes that the operators of a query (sorts, hash tables, joins) may hold in memory. Sorts,
+    /// aggregates and some joins that need more write to temporary files; other operators end with an error of kind
+    /// [`ErrorKind::Memory`](crate::ErrorKind::Memory). The default is 1 GiB.
     pub memory_bytes: usize,
     /// Maximum number of threads of a query; the number of cores by default.
     pub threads: usize,
-    /// Whether aggregates are answered from the statistics in the trees where these suffice; true by default. Otherwise
-    /// all rows are read, which gives the same results later: for comparisons.
+    /// Whether aggregates are computed from the statistics in the trees where these suffice; true by default. If false,
+    /// all rows are read, which gives the same results more slowly. This is meant for comparisons.
     pub use_statistics: bool,
     /// Whether statements may read and write files: `SELECT * FROM 'data.parquet'`, `COPY`; true by default.
     pub files: bool,

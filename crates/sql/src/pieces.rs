@@ -1,4 +1,4 @@
-//! Words of a series as arrays of Arrow.
+//! Converts words of a series to Arrow arrays.
 
 use crate::error::Result;
 use crate::types::{ZONE, column_type};
@@ -44,7 +44,7 @@ pub(crate) fn column(series: &Series<'_>, number: usize, words: Vec<u64>) -> Res
     })
 }
 
-/// The rows with another word than the null of the column; `None` if all rows have one.
+/// Marks the words that differ from the null of the column; `None` if all of them do.
 fn nulls_of(words: &[u64], null: u64) -> Option<NullBuffer> {
     let found = words.contains(&null);
     found.then(|| words.iter().map(|&word| word != null).collect())
@@ -57,7 +57,7 @@ fn plain<T: ArrowPrimitiveType>(words: Vec<u64>, nulls: Option<NullBuffer>) -> A
     Arc::new(PrimitiveArray::<T>::new(values, nulls))
 }
 
-/// Creates the array of times that count in the unit of the table.
+/// Creates the array of times in the unit of the table.
 pub(crate) fn times(unit: TimeUnit, times: Vec<i64>) -> ArrayRef {
     fn array<T: arrow::datatypes::ArrowTimestampType>(times: Vec<i64>) -> ArrayRef {
         Arc::new(PrimitiveArray::<T>::new(times.into(), None).with_timezone(ZONE))
@@ -70,7 +70,7 @@ pub(crate) fn times(unit: TimeUnit, times: Vec<i64>) -> ArrayRef {
     }
 }
 
-/// Reads texts. Equal words are the same text, so each is read once for an array.
+/// Reads texts. Equal words stand for the same text, so each text is read once for an array.
 fn texts(series: &Series<'_>, number: usize, words: &[u64]) -> Result<ArrayRef> {
     let own = &series.info().schema.columns[number];
     let mut known: HashMap<u64, Vec<u8>> = HashMap::new();

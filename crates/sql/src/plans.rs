@@ -1,5 +1,5 @@
-//! Plans of statements that a connection has run before: the same text is not planned again as long as the list of
-//! series and the schemas of relations stay the same.
+//! Plans of statements that a connection has run before. The same text is not planned again as long as the list of
+//! series and the schemas of relations do not change.
 
 use crate::catalog::names::Names;
 use crate::direct::change::RowChange;
@@ -24,10 +24,10 @@ use tidalite::AnyRead;
 /// Maximum number of plans that are kept.
 const PLANS_MAX: usize = 64;
 
-/// Number of rows by which a relation may grow or shrink without a new plan, however small it was.
+/// Number of rows by which a relation may always grow or shrink without a new plan, even if it was small.
 const ROWS_OF_NOTE: u64 = 1000;
 
-/// A plan, ready to run.
+/// A plan that is ready to run.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) physical: Arc<dyn ExecutionPlan>,
@@ -44,36 +44,36 @@ pub(crate) struct Unbound {
     pub(crate) logical: LogicalPlan,
 }
 
-/// An INSERT whose table is known.
+/// An INSERT whose table has been looked up.
 pub(crate) struct PreparedInsert {
-    /// The tables for which it holds.
+    /// The tables for which it is valid.
     pub(crate) names: Arc<Names>,
     pub(crate) insert: Arc<InsertValues>,
     pub(crate) target: InsertTarget,
 }
 
-/// The table of an INSERT.
+/// The target table of an INSERT.
 pub(crate) enum InsertTarget {
     Relation(RelationInsert),
     Other(Arc<dyn TableProvider>),
 }
 
-/// The names of the relations that a plan reads, with their numbers of rows when the plan was made.
+/// The names of the relations that a plan reads, each with its number of rows when the plan was created.
 pub(crate) type Relations = Arc<[(Arc<str>, u64)]>;
 
-/// A statement that need not be parsed and planned again.
+/// A statement that is kept and need not be parsed and planned again.
 #[derive(Clone)]
 pub(crate) enum Kept {
     /// A plan without parameters, and the relations that it reads.
     Physical(Plan, Relations),
-    /// The plan of a statement with parameters, before these have values.
+    /// The plan of a statement with parameters, before the parameters have values.
     Logical(Arc<Unbound>),
     Lookup(Arc<Names>, Arc<Lookup>),
     Insert(Arc<PreparedInsert>),
     Change(Arc<RowChange>),
 }
 
-/// The statements, by their texts.
+/// The kept statements, by their texts.
 #[derive(Default)]
 pub(crate) struct Plans(HashMap<String, Kept>);
 
@@ -93,7 +93,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The plan, to be run again in another snapshot.
+    /// A copy of the plan that can run in another snapshot.
     fn again(&self) -> Result<Self> {
         Ok(Self {
             physical: reset_plan_states(Arc::clone(&self.physical))?,
@@ -103,7 +103,7 @@ impl Plan {
 }
 
 impl Plans {
-    /// Whether a statement is kept that reads.
+    /// Whether a reading statement with this text is kept.
     pub(crate) fn reads(&self, sql: &str) -> bool {
         matches!(
             self.0.get(sql),
@@ -111,7 +111,7 @@ impl Plans {
         )
     }
 
-    /// The INSERT that is kept.
+    /// The kept INSERT with this text.
     pub(crate) fn insert(&self, sql: &str) -> Option<Arc<PreparedInsert>> {
         match self.0.get(sql) {
             Some(Kept::Insert(insert)) => Some(Arc::clone(insert)),
@@ -119,7 +119,7 @@ impl Plans {
         }
     }
 
-    /// The UPDATE or DELETE that is kept.
+    /// The kept UPDATE or DELETE with this text.
     pub(crate) fn change(&self, sql: &str) -> Option<Arc<RowChange>> {
         match self.0.get(sql) {
             Some(Kept::Change(change)) => Some(Arc::clone(change)),
@@ -127,7 +127,8 @@ impl Plans {
         }
     }
 
-    /// The statement that is kept for these tables; `None` if it must be planned, or is running.
+    /// The kept statement with this text, if it is valid for these tables; `None` if it must be planned again, or is
+    /// currently running.
     pub(crate) fn find(
         &self,
         sql: &str,
@@ -153,7 +154,7 @@ impl Plans {
         })
     }
 
-    /// The kind of a statement that is kept.
+    /// The kind of the kept statement with this text.
     #[cfg(test)]
     pub(crate) fn kind(&self, sql: &str) -> &'static str {
         match self.0.get(sql) {
@@ -169,7 +170,7 @@ impl Plans {
     /// Keeps a statement for later.
     pub(crate) fn keep(&mut self, sql: &str, kept: Kept) {
         if self.0.len() >= PLANS_MAX && !self.0.contains_key(sql) {
-            // Which of them goes matters little: a program has few statements, or an unlimited number.
+            // An arbitrary entry is removed: a program either has few statements, or an unlimited number of them.
             if let Some(any) = self.0.keys().next().cloned() {
                 self.0.remove(&any);
             }
@@ -178,8 +179,8 @@ impl Plans {
     }
 }
 
-/// Whether a plan reads only tables of this database whose state is in the slot of the plan: it can be bound to parameters
-/// again. Attached files have slots of their own, and files of rows may change.
+/// Whether a plan can be bound to new parameters. This requires that it reads only tables of this database, whose state
+/// is in the plan's slot: attached files have slots of their own, and files of rows may change.
 pub(crate) fn can_be_bound_again(plan: &LogicalPlan) -> Result<bool> {
     let mut can = true;
     plan.apply_with_subqueries(|node| {
@@ -192,8 +193,8 @@ pub(crate) fn can_be_bound_again(plan: &LogicalPlan) -> Result<bool> {
     Ok(can)
 }
 
-/// Whether relations have about as many rows as when a plan was made, which has chosen the order of joins and the number
-/// of threads by them.
+/// Whether relations have about as many rows as when the plan was created. The number of rows has influenced the order
+/// of joins and the number of threads.
 fn have_similar_sizes(relations: &Relations, state: &AnyRead) -> Result<bool> {
     for (name, planned) in relations.iter() {
         let Some(relation) = state.relation(name)? else {
@@ -210,7 +211,8 @@ fn have_similar_sizes(relations: &Relations, state: &AnyRead) -> Result<bool> {
     Ok(true)
 }
 
-/// The relations that a plan reads; `None` if it answers a part of the statement from their numbers of rows, which change.
+/// The relations that a plan reads; `None` if the plan contains results computed from their numbers of rows, which may
+/// change.
 pub(crate) fn relations(
     optimized: &LogicalPlan,
     physical: &Arc<dyn ExecutionPlan>,
@@ -237,8 +239,8 @@ pub(crate) fn relations(
     Ok((scans == wanted).then(|| found.into()))
 }
 
-/// Whether a plan gives the right result in every later snapshot with the same series and schemas: it reads only series and
-/// relations, and depends on nothing else, such as the present time.
+/// Whether a plan gives correct results in every later snapshot with the same series and schemas: it reads only series
+/// and relations, and depends on nothing else, such as the current time.
 pub(crate) fn can_be_kept(plan: &LogicalPlan) -> Result<bool> {
     let mut can = true;
     plan.apply_with_subqueries(|node| {

@@ -1,6 +1,6 @@
-//! PREPARE, EXECUTE and DEALLOCATE: statements with a name, whose parameters get values when they run.
+//! PREPARE, EXECUTE and DEALLOCATE: named statements whose parameters get values when they run.
 //!
-//! The text behind AS runs like a text that a program gives to `query_with`, so its plan is kept like any other.
+//! The text after AS is run like a text that a program passes to `query_with`, so its plan is kept like any other plan.
 
 use crate::connection::Connection;
 use crate::direct::value::Value;
@@ -20,7 +20,7 @@ fn unknown(name: &str) -> Error {
 }
 
 impl Connection {
-    /// Gives a statement a name.
+    /// Assigns a name to a statement.
     pub(crate) fn prepare(&mut self, name: String, statement: Prepared) -> Result<()> {
         if !matches!(
             Statement::parse(&statement.text)?,
@@ -38,7 +38,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Forgets a prepared statement, or all.
+    /// Removes a prepared statement, or all of them.
     pub(crate) fn deallocate(&mut self, name: &str) -> Result<()> {
         if name.eq_ignore_ascii_case("all") {
             self.prepared.clear();
@@ -48,7 +48,7 @@ impl Connection {
         found.map(drop).ok_or_else(|| unknown(name))
     }
 
-    /// Runs a prepared statement with these values, in which parameters of EXECUTE itself may occur.
+    /// Runs a prepared statement with these values. They may contain parameters of the EXECUTE statement itself.
     pub(crate) fn execute_prepared(
         &mut self,
         name: &str,
@@ -70,7 +70,7 @@ impl Connection {
         self.query_with(&text, &values)
     }
 
-    /// The value of an expression without columns, in this type.
+    /// The value of an expression without columns, converted to this type.
     fn constant(
         &self,
         expr: Expr,
@@ -90,7 +90,7 @@ impl Connection {
             array: false,
             format: None,
         };
-        // The digits of decimals are all kept.
+        // All digits of decimals are kept.
         if let Some(value) = Value::of(&expr) {
             let null = Expr::Value(ast::Value::Null.into());
             let ty = self.evaluate(cast(null), parameters)?.data_type();

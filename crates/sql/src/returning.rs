@@ -1,5 +1,5 @@
-//! RETURNING of a running statement: its query is planned before the statement changes rows, so that a wrong name changes
-//! nothing, and runs on the rows that were written.
+//! The RETURNING clause of a running statement. Its query is planned before the statement changes rows, so that a wrong
+//! name changes nothing; it runs on the rows that were written.
 
 use crate::catalog::computed::ComputedTable;
 use crate::catalog::names::Names;
@@ -19,22 +19,22 @@ use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, OnceLock};
 use tidalite::AnyRead;
 
-/// The clause RETURNING of a statement that changes a relation.
+/// The RETURNING clause of a statement that changes a relation.
 pub(crate) struct Returning {
     plan: LogicalPlan,
     tables: (Arc<Names>, Slot),
-    /// `None` after the query has begun.
+    /// `None` once the query has started.
     running: Option<Running>,
     schema: SchemaRef,
-    /// The rows that the table of the query has, once the statement has written them.
+    /// The rows of the table that the query reads, set once the statement has written them.
     rows: Arc<OnceLock<Vec<RecordBatch>>>,
     written: Written,
     returned: Vec<RecordBatch>,
 }
 
 impl Connection {
-    /// Plans the clause for the table with this name; `None` if there is no such table, which the planner of the statement
-    /// reports.
+    /// Plans the clause for the table with this name; `None` if the table does not exist, which the planner of the
+    /// statement reports.
     pub(crate) fn plan_returning(
         &mut self,
         clause: ReturningClause,
@@ -83,7 +83,7 @@ impl Connection {
 }
 
 impl Returning {
-    /// Computes the result of the rows that were written.
+    /// Computes the result for the rows that were written.
     pub(crate) fn run(&mut self, connection: &Connection) -> Result<()> {
         let Some(running) = self.running.take() else {
             return Ok(());
@@ -97,13 +97,13 @@ impl Returning {
         Ok(())
     }
 
-    /// The result, of a statement that has changed this number of rows.
+    /// The result, for a statement that has changed this number of rows.
     pub(crate) fn finish(self, affected: u64) -> Rows {
         Rows::returned(self.schema, self.returned, affected)
     }
 }
 
-/// The collector of the rows that a statement writes, if it returns any.
+/// The collector for the rows that a statement writes, if the statement returns any.
 pub(crate) fn written(returning: &mut Option<Returning>) -> Option<&mut Written> {
     returning.as_mut().map(|returning| &mut returning.written)
 }

@@ -27,13 +27,14 @@ struct Cancel {
 }
 
 impl CancelHandle {
-    /// Ends the running statement soon, with an error of kind [`ErrorKind::Cancelled`]. Later statements run.
+    /// Ends the running statement soon, with an error of kind [`ErrorKind::Cancelled`]. Later statements are not
+    /// affected.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Relaxed);
         self.0.notify.notify_one();
     }
 
-    /// Ends a statement that was cancelled.
+    /// Returns an error if the statement was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         match self.0.is_cancelled.load(Ordering::Relaxed) {
             true => Err(cancelled()),
@@ -41,7 +42,7 @@ impl CancelHandle {
         }
     }
 
-    /// Begins a statement, which an earlier call of `cancel` does not end.
+    /// Begins a statement. Earlier calls of `cancel` do not affect it.
     pub(crate) fn begin(&self) {
         self.0.is_cancelled.store(false, Ordering::Relaxed);
     }
@@ -82,18 +83,18 @@ pub struct Rows {
     schema: SchemaRef,
     /// `None` after the last batch or an error.
     stream: Option<SendableRecordBatchStream>,
-    /// Batches that are computed already.
+    /// Batches that are already computed.
     ready: VecDeque<RecordBatch>,
     affected: Option<u64>,
     cancel: CancelHandle,
-    /// The snapshot of the statement ends with its rows.
+    /// Keeps the snapshot of the statement until its rows are dropped.
     _running: Option<Running>,
 }
 
 impl Rows {
     /// Runs a plan.
     pub(crate) fn of(plan: Plan, running: Running, cancel: &CancelHandle) -> Result<Self> {
-        // Nodes start tasks when they are executed.
+        // Nodes start tasks when they are executed, so the runtime must be entered.
         let entered = runtime()?.enter();
         let stream = execute_stream(plan.physical, plan.context)?;
         drop(entered);
@@ -116,7 +117,7 @@ impl Rows {
         }
     }
 
-    /// The rows that a statement returns after it has changed others.
+    /// The rows that a statement returns after it has changed rows.
     pub(crate) fn returned(schema: SchemaRef, batches: Vec<RecordBatch>, affected: u64) -> Self {
         Self {
             schema,

@@ -1,4 +1,4 @@
-//! The planner: its settings, functions and rules, which all statements of a connection share.
+//! The planner, with the settings, functions and rules that all statements of a connection share.
 
 use crate::aggregate::rule::AggregatesFromTrees;
 use crate::catalog::files::{self, Files};
@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::Database;
 
-/// The physical rules of DataFusion, and ours behind the rules that fold statistics into constants.
+/// The physical rules of DataFusion, with our rules placed after the rules that replace statistics by constants.
 fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let at = rules
@@ -45,7 +45,7 @@ fn rules(use_statistics: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     rules
 }
 
-/// The logical rules of DataFusion, and ours behind the rule that brings conditions to a join on time.
+/// The logical rules of DataFusion, with our rule placed after the rule that moves conditions down to a join on time.
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let at = rules
@@ -108,16 +108,16 @@ async fn read_plan(session: &SessionState, statement: Statement) -> Result<Logic
 
 /// Plans statements.
 pub(crate) struct Planner {
-    /// Settings, functions and rules. The catalog and the present time belong to the last statement: a session for
-    /// each statement would copy hundreds of functions.
+    /// Settings, functions and rules. The catalog and the current time are those of the last statement. Creating a
+    /// session for each statement would copy hundreds of functions.
     session: SessionState,
-    /// The session that reads files of rows; `None` if statements may not.
+    /// The session that reads files of rows; `None` if statements may not read files.
     reader: Option<Arc<SessionState>>,
     /// The planner of the queries of views.
     views: Arc<ViewPlanner>,
-    /// The database, for the tables about it.
+    /// The database, for the tables that describe it.
     database: Database,
-    /// The files that are attached.
+    /// The attached files.
     files: Files,
 }
 
@@ -127,7 +127,7 @@ impl Planner {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, PUBLIC)
             .with_create_default_catalog_and_schema(false)
-            // `Tables` has a schema of its own, which lists views whose queries cannot be planned.
+            // `Tables` implements this schema itself, so that it can list views whose queries cannot be planned.
             .with_information_schema(false)
             .with_target_partitions(options.threads.max(1));
         let settings = config.options_mut();
@@ -170,12 +170,12 @@ impl Planner {
         })
     }
 
-    /// The session that reads files of rows; `None` if statements may not.
+    /// The session that reads files of rows; `None` if statements may not read files.
     pub(crate) fn reader(&self) -> Option<&Arc<SessionState>> {
         self.reader.as_ref()
     }
 
-    /// Begins a statement on the tables of an earlier one: it gets the present time.
+    /// Begins a statement on the tables of the previous one; only the current time is updated.
     pub(crate) fn begin_again(&mut self) {
         let options = Arc::clone(self.session.config_options());
         self.session
@@ -190,7 +190,7 @@ impl Planner {
         self.session.register_catalog_list(Arc::new(tables));
     }
 
-    /// The tables, together with views, attached files and tables about the database.
+    /// Adds views, attached files and the tables that describe the database to the tables.
     pub(crate) fn complete(&self, tables: Tables) -> Tables {
         self.with_views(Tables {
             database: Some(self.database.clone()),
@@ -199,24 +199,25 @@ impl Planner {
         })
     }
 
-    /// The tables, together with views.
+    /// Adds views to the tables.
     pub(crate) fn with_views(&self, tables: Tables) -> Tables {
         let planner: Arc<dyn PlanQuery> = Arc::<ViewPlanner>::clone(&self.views);
         let views = Views::planned_by(planner);
         Tables { views, ..tables }
     }
 
-    /// The files that are attached.
+    /// The attached files.
     pub(crate) fn files(&mut self) -> &mut Files {
         &mut self.files
     }
 
-    /// Plans a statement on the tables of the last call of `begin`.
+    /// Plans a statement on the tables passed to the last call of `begin`.
     pub(crate) async fn logical(&self, statement: Statement) -> Result<LogicalPlan> {
         read_plan(&self.session, statement).await
     }
 
-    /// Plans a change of rows on the tables of the last call of `begin`: the rows to insert, update or delete.
+    /// Plans a change of rows on the tables passed to the last call of `begin`; the plan returns the rows to insert,
+    /// update or delete.
     pub(crate) async fn change(&self, statement: Statement) -> Result<DmlStatement> {
         match self.session.statement_to_plan(statement).await? {
             LogicalPlan::Dml(plan) if source_as_provider(&plan.target)?.is::<ReadOnly>() => {
@@ -230,7 +231,7 @@ impl Planner {
         }
     }
 
-    /// The state in which plans are made.
+    /// The session state with which plans are created.
     pub(crate) fn session(&self) -> &SessionState {
         &self.session
     }
@@ -240,18 +241,19 @@ impl Planner {
         Ok(self.session.optimize(plan)?)
     }
 
-    /// The nodes of an optimized plan.
+    /// The physical plan of an optimized logical plan.
     pub(crate) async fn nodes(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = self.session.query_planner();
         Ok(planner.create_physical_plan(plan, &self.session).await?)
     }
 
-    /// The nodes of a plan, which is optimized first.
+    /// Optimizes a logical plan and returns its physical plan.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self.session.create_physical_plan(plan).await?)
     }
 
-    /// The settings and the memory with which a plan runs. Nodes know their functions, so it has none.
+    /// The settings and the memory limit with which a plan runs. It has no functions, because nodes contain their
+    /// functions.
     pub(crate) fn context(&self) -> Arc<TaskContext> {
         Arc::new(TaskContext::new(
             None,

@@ -1,24 +1,24 @@
-//! The snapshot in which all nodes of a plan read.
+//! The snapshot that all nodes of a plan read.
 //!
-//! A plan is kept after its statement, to be run again in a newer snapshot. Between two runs the slot is empty: a
-//! snapshot would retain the pages of its commit in the file.
+//! A plan is kept after its statement, so that it can run again in a newer snapshot. Between two runs the slot is
+//! empty, because a snapshot would prevent the pages of its commit from being freed.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tidalite::AnyRead;
 
-/// The place of a snapshot, shared by the nodes of a plan.
+/// The place of a snapshot. The nodes of a plan share it.
 #[derive(Clone, Default)]
 pub(crate) struct Slot(Arc<Mutex<Option<State>>>);
 
 /// The state of a running statement.
 struct State {
     snapshot: AnyRead,
-    /// The other files that the statement reads.
+    /// The snapshots of other files that the statement reads.
     others: Vec<Running>,
 }
 
-/// A running statement. Empties its slot when it ends.
+/// A running statement. Dropping it empties its slot.
 pub(crate) struct Running(Slot);
 
 impl Slot {
@@ -26,14 +26,14 @@ impl Slot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The snapshot of the running statement; a handle that counts its own reads.
+    /// The snapshot of the running statement, as a handle that counts its own reads.
     pub(crate) fn snapshot(&self) -> Result<AnyRead> {
         let state = self.lock();
         let snapshot = state.as_ref().map(|state| state.snapshot.clone());
         snapshot.ok_or_else(ended)
     }
 
-    /// Ends `other` together with the running statement.
+    /// Makes `other` end together with the running statement.
     pub(crate) fn keep(&self, other: Running) -> Result<()> {
         let mut state = self.lock();
         state.as_mut().ok_or_else(ended)?.others.push(other);
@@ -45,7 +45,7 @@ impl Slot {
         self.lock().is_some()
     }
 
-    /// Begins a statement.
+    /// Begins a statement that reads this snapshot.
     pub(crate) fn run(&self, snapshot: AnyRead) -> Running {
         let others = Vec::new();
         *self.lock() = Some(State { snapshot, others });

@@ -1,4 +1,4 @@
-//! Statements by what they do: read, change rows, change tables, or control transactions.
+//! Classifies statements: those that read, change rows, change tables, or control transactions.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::joins;
@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 100;
 /// A statement.
 #[derive(Debug)]
 pub(crate) enum Statement {
-    /// Reads rows: `SELECT`, `EXPLAIN` and others; in an earlier version with `AS OF`.
+    /// Reads rows: `SELECT`, `EXPLAIN` and others; with `AS OF`, in an earlier version.
     Read(Parsed, Option<Version>),
     /// `INSERT`, `UPDATE`, `DELETE`.
     Change(Parsed),
@@ -41,15 +41,15 @@ pub(crate) enum Statement {
     Detach(String),
     Prepare(String, Prepared),
     Execute(String, Vec<ast::Expr>),
-    /// Forgets a prepared statement, or `all`.
+    /// Removes a prepared statement, or all of them for the name `all`.
     Deallocate(String),
 }
 
-/// A statement that waits for the values of its parameters.
+/// A statement whose parameters get values later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prepared {
     pub(crate) text: String,
-    /// The types of the parameters; none if these have the types of their values.
+    /// The types of the parameters; empty if the parameters have the types of their values.
     pub(crate) types: Vec<ast::DataType>,
 }
 
@@ -80,7 +80,7 @@ impl Statement {
     /// Parses one statement.
     pub(crate) fn parse(sql: &str) -> Result<Self> {
         let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location();
-        // An error of the tokenizer comes from the parser, too.
+        // An error of the tokenizer is reported by the parser as well.
         let tokens = tokens.unwrap_or_default();
         let tokens: Vec<TokenWithSpan> = tokens
             .into_iter()
@@ -94,7 +94,7 @@ impl Statement {
         }
         let (sql, version) = split_version(sql, &tokens);
         let mut parsed = match tokens.first().map(|token| &token.token) {
-            // The parser of DataFusion knows another COPY.
+            // DataFusion's parser has a different COPY statement.
             Some(Token::Word(word)) if word.keyword == Keyword::COPY => parse_copy(sql)?,
             _ => parse_one(sql)?,
         };
@@ -293,7 +293,7 @@ fn parse_copy(sql: &str) -> Result<Parsed> {
     Ok(Parsed::Statement(Box::new(statement)))
 }
 
-/// Cuts `AS OF 'pin'` or `AS OF 17` from the end of a statement.
+/// Cuts `AS OF 'pin'` or `AS OF 17` off the end of a statement.
 fn split_version<'s>(sql: &'s str, tokens: &[TokenWithSpan]) -> (&'s str, Option<Version>) {
     let end = tokens
         .iter()
@@ -313,7 +313,7 @@ fn split_version<'s>(sql: &'s str, tokens: &[TokenWithSpan]) -> (&'s str, Option
     if !is(as_, Keyword::AS) || !is(of, Keyword::OF) {
         return (sql, None);
     }
-    // The standard calls it FOR SYSTEM_TIME AS OF.
+    // In the SQL standard the clause is FOR SYSTEM_TIME AS OF.
     let first = match before {
         [.., for_, system_time]
             if is(for_, Keyword::FOR) && is(system_time, Keyword::SYSTEM_TIME) =>
@@ -325,15 +325,15 @@ fn split_version<'s>(sql: &'s str, tokens: &[TokenWithSpan]) -> (&'s str, Option
     (&sql[..byte_at(sql, first.span.start)], Some(version))
 }
 
-/// Whether a token is this word, without quotes.
+/// Whether a token is this keyword, without quotes.
 fn is(token: &TokenWithSpan, wanted: Keyword) -> bool {
     matches!(&token.token, Token::Word(word) if word.keyword == wanted && word.quote_style.is_none())
 }
 
-/// Reads `PREPARE name [(types)] AS statement`, whose statement keeps its text.
+/// Parses `PREPARE name [(types)] AS statement`, and keeps the text of the statement.
 fn parse_prepare(sql: &str, tokens: &[TokenWithSpan]) -> Result<Statement> {
     let problem = || syntax("PREPARE is written as PREPARE name AS statement");
-    // Neither the name nor the types have an AS.
+    // Neither the name nor the types contain an AS.
     let place = tokens.iter().position(|token| is(token, Keyword::AS));
     let place = place.ok_or_else(problem)?;
     let [as_, first, ..] = &tokens[place..] else {
@@ -352,7 +352,7 @@ fn parse_prepare(sql: &str, tokens: &[TokenWithSpan]) -> Result<Statement> {
     Err(problem())
 }
 
-/// The number of bytes before a place in a text.
+/// The number of bytes before a position in a text.
 fn byte_at(sql: &str, place: Location) -> usize {
     let mut lines = sql.split_inclusive('\n');
     let lines_before = place.line as usize - 1;

@@ -1,4 +1,4 @@
-//! Types of Arrow for times and columns of series.
+//! Arrow types for times and for columns of series.
 
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef};
@@ -18,7 +18,8 @@ pub(crate) fn time_type(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some(ZONE.into()))
 }
 
-/// The unit of Arrow in which times of this unit are shown. Arrow has no ticks of 100 ns: they become nanoseconds.
+/// The Arrow unit in which times with this unit are shown. Arrow has no unit of 100 ns, so such times are shown in
+/// nanoseconds.
 pub(crate) fn arrow_unit(unit: Unit) -> TimeUnit {
     match unit {
         Unit::Seconds => TimeUnit::Second,
@@ -28,7 +29,7 @@ pub(crate) fn arrow_unit(unit: Unit) -> TimeUnit {
     }
 }
 
-/// Nanoseconds of a unit.
+/// Length of a unit in nanoseconds.
 pub(crate) fn nanos_of(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1_000_000_000,
@@ -66,7 +67,7 @@ pub(crate) fn interval_nanos(value: &ScalarValue) -> Option<i128> {
     }
 }
 
-/// The type in which a column of a series is read.
+/// The Arrow type of a column of a series.
 pub(crate) fn column_type(ty: ColumnType) -> DataType {
     match ty {
         ColumnType::F64 => DataType::Float64,
@@ -76,18 +77,19 @@ pub(crate) fn column_type(ty: ColumnType) -> DataType {
         ColumnType::Bool => DataType::Boolean,
         ColumnType::Decimal(scale) => DataType::Decimal128(DECIMAL_DIGITS, scale as i8),
         ColumnType::Bytes => DataType::Binary,
-        // A GUID is shown as text.
+        // A GUID is represented as text.
         _ => DataType::Utf8,
     }
 }
 
-/// The type of a column that series of one metric have with these two types: one that both convert to.
+/// The type of a column that has these two types in different series of a metric: a type to which both can be
+/// converted.
 pub(crate) fn common_type(one: &DataType, other: &DataType) -> DataType {
     use DataType::{Binary, Decimal128, Float32, Float64, Int64, UInt64};
     match (one, other) {
         _ if one == other => one.clone(),
         (Decimal128(digits, scale), Decimal128(more, finer)) => {
-            // The digits before the point must still fit.
+            // The digits before the decimal point must still fit.
             let before =
                 (i16::from(*digits) - i16::from(*scale)).max(i16::from(*more) - i16::from(*finer));
             let scale = *scale.max(finer);
@@ -103,7 +105,7 @@ pub(crate) fn common_type(one: &DataType, other: &DataType) -> DataType {
     }
 }
 
-/// Casts an array; a value that does not fit is an error.
+/// Casts an array; returns an error if a value does not fit.
 pub(crate) fn cast(array: &ArrayRef, ty: &DataType) -> Result<ArrayRef> {
     if array.data_type() == ty {
         return Ok(ArrayRef::clone(array));
@@ -115,17 +117,17 @@ pub(crate) fn cast(array: &ArrayRef, ty: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(array, ty, &strict)?)
 }
 
-/// Conversion between the times of a series, in steps of its unit, and the times of a table.
+/// Converts between times of a series, in steps of its unit, and times of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// Units of the table in a step of the series.
+    /// Units of the table in one step of the series.
     factor: i64,
-    /// The step at 1970-01-01.
+    /// The step of the series at 1970-01-01.
     zero: i64,
 }
 
 impl Clock {
-    /// The conversion for a table whose unit is not coarser than the series'.
+    /// The conversion for a table whose unit is at least as fine as the unit of the series.
     pub(crate) fn new(series: Unit, table: TimeUnit) -> Self {
         debug_assert!(
             series.nanos() % nanos_of(table) == 0,
@@ -137,17 +139,18 @@ impl Clock {
         }
     }
 
-    /// Whether times of the series and of the table are the same numbers.
+    /// Whether times of the series and of the table are equal numbers.
     pub(crate) fn is_same(self) -> bool {
         self.factor == 1 && self.zero == 0
     }
 
-    /// The time of a step in the table; `None` if it is beyond the range of the table's unit.
+    /// The table's time of a step; `None` if it is outside the range of the table's unit.
     pub(crate) fn time(self, step: i64) -> Option<i64> {
         step.checked_sub(self.zero)?.checked_mul(self.factor)
     }
 
-    /// The first step at or after a time of the table, and the last one at or before it; clamped to the range of steps.
+    /// The first step at or after a time of the table, and the last step at or before it; both are clamped to the range
+    /// of steps.
     pub(crate) fn steps(self, time: i64) -> (i64, i64) {
         let (time, factor) = (i128::from(time), i128::from(self.factor));
         let before = time.div_euclid(factor);

@@ -1,4 +1,4 @@
-//! The work of a node of a plan, as `EXPLAIN ANALYZE` shows it.
+//! The work of a plan node, as shown by `EXPLAIN ANALYZE`.
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ pub(crate) struct Work {
     series: Count,
     nodes: Count,
     vectors: Count,
-    /// Nodes and vectors that are counted already.
+    /// Numbers of nodes and vectors that are already counted.
     counted: (u64, u64),
 }
 
@@ -34,7 +34,7 @@ impl Work {
         self.series.add(series);
     }
 
-    /// Adds the reads through this handle of the snapshot since the last call.
+    /// Adds the reads made through this handle of the snapshot since the last call.
     pub(crate) fn add(&mut self, snapshot: &AnyRead) {
         let counters = snapshot.counters();
         let nodes = counters.nodes_read.load(Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Statistics of the bins of a series.
 //!
-//! Bins of equal width are the windows of one query of the series. Bins of the calendar are read in stretches of bins of
-//! the same length, each of which is such a query: a month, or all days between two changes of the clocks.
+//! Bins of equal width are the windows of one query of the series. Calendar bins are read in stretches of consecutive
+//! bins with the same length, one query for each stretch: a month, or all days between two clock changes.
 
 use crate::aggregate::keys::Bin;
 use crate::error::{Error, ErrorKind, Result};
@@ -9,7 +9,7 @@ use crate::functions::bucket::Buckets;
 use crate::metric::layout::Part;
 use tidalite::{Aggregate, Direction, Series, Steps, Unit};
 
-/// Statistics of the columns of one group, with the step at which the group begins.
+/// Statistics of the columns by group. Each item begins with the step at which its group begins.
 pub(crate) type Found = Vec<(i64, Vec<Aggregate>)>;
 
 /// The first or the last bins that contain rows.
@@ -30,7 +30,7 @@ pub(crate) fn whole(
     Ok(vec![(from, aggregates.collect::<tidalite::Result<_>>()?)])
 }
 
-/// Bins in steps of a series.
+/// Bins, measured in steps of a series.
 pub(crate) enum Bins<'b> {
     Even(Even),
     Calendar(Calendar<'b>),
@@ -43,7 +43,7 @@ pub(crate) struct Even {
     origin: i64,
 }
 
-/// Bins that begin where the calendar says.
+/// Bins that begin at times of the calendar.
 pub(crate) struct Calendar<'b> {
     buckets: &'b Buckets,
     part: &'b Part,
@@ -90,8 +90,8 @@ impl<'b> Bins<'b> {
         }
     }
 
-    /// The statistics of the first or the last bins that contain rows, and maybe of more. The interval grows until it
-    /// has enough of them.
+    /// The statistics of the first or the last bins that contain rows, and possibly of further bins. The interval grows
+    /// until it contains enough bins.
     pub(crate) fn outermost(
         &self,
         series: &Series<'_>,
@@ -109,7 +109,7 @@ impl<'b> Bins<'b> {
                 false => (from, from.saturating_add(reach).min(to)),
             };
             let mut found = self.read(series, numbers, (begin, end))?;
-            // The interval may cut the innermost bin, whose statistics are incomplete then.
+            // The interval may cut the innermost bin; its statistics are then incomplete.
             let is_cut = (begin, end) != (from, to);
             if !is_cut || found.len() > outermost.bins {
                 match outermost.are_last {
@@ -184,7 +184,7 @@ impl Calendar<'_> {
             }
             (from, begin) = (last + 1, stretch.end);
             if found.len() == before {
-                // Bins without rows are passed over.
+                // Bins without rows are skipped.
                 match series.nearest(Steps(from), Direction::Forward)? {
                     Some(row) if row.time <= to => from = row.time,
                     _ => return Ok(()),
@@ -194,7 +194,7 @@ impl Calendar<'_> {
         }
     }
 
-    /// The begin of the bin that contains a step, in nanoseconds since 1970.
+    /// The start of the bin that contains a step, in nanoseconds since 1970.
     fn begin(&self, step: i64) -> Result<i128> {
         let since_1970 = i128::from(step) - i128::from(self.unit().steps_to_1970());
         let begin = self
@@ -203,7 +203,7 @@ impl Calendar<'_> {
         begin.ok_or_else(|| self.beyond())
     }
 
-    /// The step at which a bin begins, which is a whole one.
+    /// The step at which a bin begins. It is always a whole number.
     fn step(&self, nanos: i128) -> i128 {
         let since_1970 = nanos.div_euclid(self.unit().nanos().into());
         since_1970.saturating_add(self.unit().steps_to_1970().into())
@@ -216,7 +216,7 @@ impl Calendar<'_> {
     }
 }
 
-/// The part of an interval that contains the rows of a series; `None` if it has no rows there.
+/// The part of an interval that lies within the span of a series; `None` if the series has no rows in it.
 fn within_span(series: &Series<'_>, (from, to): (i64, i64)) -> Option<(i64, i64)> {
     let (first, last) = series.span()?;
     let (from, to) = (from.max(first), to.min(last));

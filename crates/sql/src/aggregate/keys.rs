@@ -1,4 +1,4 @@
-//! The keys of groups: tags, and bins of time.
+//! The keys of groups: tags and time bins.
 
 use crate::functions::bucket::Buckets;
 use crate::metric::layout::Role;
@@ -13,25 +13,25 @@ use datafusion::physical_plan::PhysicalExpr;
 use std::fmt;
 use std::sync::Arc;
 
-/// A column of the groups.
+/// A column by which rows are grouped.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GroupKey {
     Tag(usize),
-    /// The time at which a bin begins, in the type of the expression.
+    /// The start of a time bin, in the type of the expression.
     Bin(Bin),
-    /// Where a bin begins, in seconds since 1970, as a float.
+    /// The start of a time bin in seconds since 1970, as a float.
     BinSeconds(Bin),
-    /// Where a bin begins, in whole seconds since 1970.
+    /// The start of a time bin in whole seconds since 1970.
     BinWholeSeconds(Bin),
 }
 
-/// Bins of time.
+/// Time bins.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Bin {
     /// Bins of equal width.
     Even {
         width_ns: i64,
-        /// A time at which a bin begins, in nanoseconds since 1970.
+        /// The start of any one bin, in nanoseconds since 1970.
         origin_ns: i64,
     },
     /// Bins of months, or in a time zone.
@@ -48,7 +48,7 @@ impl fmt::Display for Bin {
 }
 
 impl GroupKey {
-    /// The key for an expression of the groups; `None` if the expression is neither a tag nor bins of time.
+    /// The key for an expression of GROUP BY; `None` if the expression is neither a tag nor a time bin.
     pub(crate) fn of(trace: &Trace<'_>, expr: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (expr, depth) = trace.traced(expr, 0);
         if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
@@ -69,7 +69,7 @@ impl GroupKey {
         }
     }
 
-    /// The bins of the key, if it is one of time.
+    /// The bins of the key, if the key is a time bin.
     pub(crate) fn bin(&self) -> Option<&Bin> {
         match self {
             Self::Tag(_) => None,
@@ -97,7 +97,8 @@ impl Bin {
         bin.fits(trace).then_some(bin)
     }
 
-    /// The bins of `date_bin`, which follow UTC in every zone and begin in 1970 unless told.
+    /// The bins of `date_bin`. They follow UTC in every zone, and one of them begins in 1970 unless the call has
+    /// another origin.
     fn dates(width: &ScalarValue, options: &[ScalarValue]) -> Option<Self> {
         let origin_ns = match options {
             [] => 0,
@@ -117,12 +118,12 @@ impl Bin {
     }
 
     fn buckets(width: &ScalarValue, ty: &DataType, options: &[ScalarValue]) -> Option<Self> {
-        // A wrong argument is the error of the function when it is called.
+        // If an argument is wrong, the function itself reports the error when it is called.
         let buckets = Buckets::new("time_bucket", width, ty, options).ok()??;
         Some(Self::Calendar(Arc::new(buckets)))
     }
 
-    /// Whether the bins begin at whole steps of all series that are wanted, and at whole units of the table.
+    /// Whether the bins begin at whole steps of all wanted series, and at whole units of the table.
     fn fits(&self, trace: &Trace<'_>) -> bool {
         let fits = |step_ns: i64| match self {
             Self::Even {
@@ -153,8 +154,8 @@ fn epoch<'c>(
     part.eq_ignore_ascii_case("epoch").then_some(time)
 }
 
-/// The type of an expression that is the time of the rows: as it is stored, or `AT TIME ZONE` and the like, which gives it
-/// another zone or a finer unit.
+/// The type of an expression that is the time of the rows, either as stored or converted with `AT TIME ZONE` and the
+/// like, which changes the zone or the unit to a finer one.
 fn type_of_times(
     trace: &Trace<'_>,
     expr: &Arc<dyn PhysicalExpr>,
@@ -173,8 +174,8 @@ fn type_of_times(
     (is_exact && trace.role(time, depth)? == Role::Time).then_some(ty)
 }
 
-/// The bins of `(extract(epoch FROM time) / n)::bigint * n`. The conversion rounds towards zero, which makes bins only of
-/// times since 1970.
+/// The bins of `(extract(epoch FROM time) / n)::bigint * n`. The conversion rounds towards zero, so the values are bins
+/// only for times since 1970.
 fn whole_seconds(trace: &Trace<'_>, product: &BinaryExpr, depth: usize) -> Option<Bin> {
     if trace.scan.wanted.from < 0 || *product.op() != Operator::Multiply {
         return None;

@@ -1,8 +1,8 @@
 //! Aggregates from the statistics in the trees of series.
 //!
 //! A query with `GROUP BY` is planned as two aggregates: a partial one over the scan, and a final one that merges the
-//! partial states of the groups. If the groups are tags and bins of time, and the tree has the statistics, the partial
-//! aggregate and the scan are replaced by a node that returns the same states without reading the rows.
+//! partial states of the groups. If the groups are tags and time bins, and the trees have the required statistics, the
+//! partial aggregate and the scan are replaced by a node that returns the same states without reading the rows.
 //!
 //! ```text
 //! keys      keys of groups: tags, and bins of time

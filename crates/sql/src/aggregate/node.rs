@@ -1,4 +1,4 @@
-//! The node that returns states of aggregate functions from the statistics in the trees.
+//! A plan node that computes states of aggregate functions from the statistics in the trees.
 
 use crate::aggregate::bins::{Bins, Outermost, whole};
 use crate::aggregate::keys::{Bin, GroupKey};
@@ -33,24 +33,24 @@ use std::sync::Arc;
 use tidalite::AnyRead;
 use tidalite::{Aggregate, Column};
 
-/// Number of members below which one thread reads the statistics of all.
+/// With fewer members than this, one thread reads the statistics of all of them.
 const MEMBERS_OF_ONE_THREAD: usize = 32;
 
-/// Reads statistics of members by groups.
+/// Reads the statistics of members, by group.
 #[derive(Clone, Debug)]
 pub(crate) struct TreeAggregate {
     scan: SeriesScan,
     groups: Arc<[GroupKey]>,
     functions: Arc<[(Function, Arc<AggregateFunctionExpr>)]>,
     partitions: Arc<[Vec<usize>]>,
-    /// Only this many bins of each series are needed.
+    /// The number of bins of each series that are needed, if not all are.
     outermost: Option<Outermost>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl TreeAggregate {
-    /// Creates the node that answers a request with this schema; `None` if a function has another state than expected.
+    /// Creates the node for a request, with this schema; `None` if a function has another state than expected.
     pub(crate) fn new(
         request: Request,
         functions: &[Arc<AggregateFunctionExpr>],
@@ -85,8 +85,8 @@ impl TreeAggregate {
         })
     }
 
-    /// The same node for a query that needs only the groups of these bins, in which no series has rows further
-    /// out than in so many bins.
+    /// The same node for a query that needs only groups of the outermost bins. The result need not include rows of a
+    /// series beyond this number of its bins.
     pub(crate) fn only(&self, outermost: Outermost) -> Self {
         Self {
             outermost: Some(outermost),
@@ -221,7 +221,7 @@ impl Batches {
     }
 }
 
-/// The groups of a batch: their keys, and the states of the functions.
+/// The groups of a batch: their keys and the states of the functions.
 struct Groups<'n> {
     node: &'n TreeAggregate,
     layout: &'n Layout,
@@ -262,7 +262,8 @@ impl<'n> Groups<'n> {
             return Ok(());
         }
         let series = chunk::open(snapshot, &own.info)?;
-        // The columns of the series that functions need, each once; without one, the first tells the rows.
+        // The columns of the series that functions need, without duplicates. If no function needs a column, the first
+        // column is read to get the number of rows.
         let mut numbers: Vec<usize> = Vec::new();
         let columns = self
             .node
@@ -346,7 +347,7 @@ impl<'n> Groups<'n> {
                 }
                 GroupKey::Bin(_) => {
                     let times = pieces::times(self.layout.unit, self.bins.clone());
-                    // Times in another zone.
+                    // The times are wanted in another zone.
                     types::cast(&times, schema.field(at).data_type())?
                 }
                 GroupKey::BinSeconds(_) => {

@@ -1,4 +1,4 @@
-//! The request of a partial aggregate, in terms of tags, bins of time and value columns.
+//! Describes a partial aggregate by its tags, time bins and value columns.
 
 use crate::aggregate::keys::GroupKey;
 use crate::metric::layout::{Layout, Role};
@@ -12,10 +12,10 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use std::sync::Arc;
 
-/// A function of the statistics of the rows in a group.
+/// A function that can be computed from the statistics of the rows in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Function {
-    /// Number of rows; with a tag, number of rows that have it.
+    /// Number of rows; with a tag, number of rows that have this tag.
     Rows(Option<usize>),
     FirstTime,
     LastTime,
@@ -27,8 +27,8 @@ pub(crate) enum Function {
     Deviation(usize),
     Min(usize),
     Max(usize),
-    /// The value of the first or the last row, and its time; the flag says whether the state has a third field, which
-    /// says that there is a row.
+    /// The value of the first or the last row, and its time. The flag is true if the state has a third field, which
+    /// contains whether a row exists.
     First(usize, bool),
     Last(usize, bool),
 }
@@ -50,7 +50,7 @@ impl Function {
     }
 }
 
-/// A partial aggregate that the trees can answer.
+/// A partial aggregate that can be computed from the trees.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) scan: SeriesScan,
@@ -59,7 +59,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The request of a partial aggregate; `None` if its rows must be read.
+    /// The request for a partial aggregate; `None` if its rows must be read.
     pub(crate) fn of(partial: &AggregateExec) -> Option<Self> {
         let reader = Reader(Trace::to_scan(partial.input())?);
         let scan = reader.0.scan;
@@ -90,7 +90,7 @@ impl Request {
         let is_counting_rows = functions
             .iter()
             .any(|function| matches!(function, Function::Rows(_)));
-        // The rows of joined series are the times that any of them has.
+        // A joined table has a row for each time that occurs in any of the joined series.
         if scan.layout.is_joined() && is_counting_rows {
             return None;
         }
@@ -102,7 +102,7 @@ impl Request {
     }
 }
 
-/// Reads expressions as columns of the table.
+/// Interprets expressions as columns of the table.
 struct Reader<'p>(Trace<'p>);
 
 impl Reader<'_> {
@@ -161,7 +161,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `first_value(x ORDER BY time)` and the like.
+    /// Interprets `first_value(x ORDER BY time)` and similar calls.
     fn ordered(
         &self,
         function: &AggregateFunctionExpr,
@@ -181,7 +181,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A value column whose series all have the type of the table.
+    /// A value column that has the type of the table in all series.
     fn known(&self, column: usize) -> Option<usize> {
         let layout = self.layout();
         let field = layout.schema.field(1 + layout.tags.len() + column);
@@ -201,7 +201,7 @@ impl Reader<'_> {
             .then_some(column)
     }
 
-    /// A column of numbers or truth values.
+    /// A column of numbers or booleans.
     fn plain_number(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
         let Role::Value(column) = self.role(expr, 0)? else {
             return None;
@@ -213,7 +213,7 @@ impl Reader<'_> {
         self.known(column)
     }
 
-    /// A column of numbers, or such a column converted to floats.
+    /// A column of numbers, possibly converted to floats.
     fn number(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
         let (expr, depth) = self.0.traced(expr, 0);
         let Some(cast) = expr.downcast_ref::<CastExpr>() else {

@@ -14,7 +14,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use std::sync::Arc;
 
-/// The rule. It must run while partial and final aggregates still follow each other directly.
+/// The optimizer rule. It must run while partial and final aggregates still follow each other directly.
 #[derive(Debug)]
 pub(crate) struct AggregatesFromTrees;
 
@@ -50,8 +50,8 @@ impl PhysicalOptimizerRule for AggregatesFromTrees {
     }
 }
 
-/// The final aggregate over the replaced partial one. The groups are few, so one thread merges them sooner than several
-/// would divide them.
+/// The final aggregate over the replacement of the partial one. The groups are few, so one thread merges them faster
+/// than several threads could.
 fn replacement(plan: &Arc<dyn ExecutionPlan>, threads: usize) -> Option<Arc<dyn ExecutionPlan>> {
     let whole = plan.downcast_ref::<AggregateExec>()?;
     if !matches!(
@@ -85,10 +85,11 @@ fn merged_over(
     merged.ok().map(|merged| Arc::new(merged) as _)
 }
 
-/// A sort by bins with a limit, over an aggregate that returns only the bins that can be within the limit.
+/// For a sort by bins with a limit: the same sort over an aggregate that returns only the bins that can be within the
+/// limit.
 ///
-/// If a bin has a group within the limit, fewer than so many bins with rows lie further out, in all series and thus in
-/// each.
+/// If a group of some bin is within the limit, the number of bins with rows that lie further out is below the limit,
+/// both over all series and in each single series.
 fn with_outermost_bins(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let sort = plan.downcast_ref::<SortExec>()?;
     let first = sort.expr().first();

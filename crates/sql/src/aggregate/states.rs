@@ -1,4 +1,5 @@
-//! Statistics of a series as states of aggregate functions, in the order and with the types of the partial aggregate.
+//! Converts statistics of a series to states of aggregate functions, in the order and with the types of the partial
+//! aggregate.
 
 use crate::aggregate::request::Function;
 use crate::error::{Error, ErrorKind, Result};
@@ -11,7 +12,7 @@ use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use std::sync::Arc;
 use tidalite::{Aggregate, Column, ColumnType};
 
-/// The states of one function, a row for each group.
+/// The states of one function, one row for each group.
 pub(crate) struct States {
     function: Function,
     fields: Vec<FieldRef>,
@@ -28,7 +29,7 @@ enum Values {
     Time(TimeUnit, Vec<Option<i64>>),
 }
 
-/// A number of a column, exactly: a float, or an integer, a truth value as 0 or 1, a decimal in units of its last digit.
+/// An exact number from a column: a float, an integer, a boolean as 0 or 1, or a decimal in units of its last digit.
 #[derive(Clone, Copy)]
 enum Number {
     Integer(i128),
@@ -54,18 +55,19 @@ impl Number {
 /// The statistics of a group's rows in one series.
 pub(crate) struct Figures<'f> {
     pub(crate) part: &'f Part,
-    /// Number of rows, whether they have a value or not.
+    /// Number of rows, with or without a value.
     pub(crate) rows: u64,
     /// Times of the first and the last row, in steps of the series.
     pub(crate) times: (i64, i64),
-    /// The numbers of the tags; `None` for a tag that the series lacks.
+    /// The numbers of the tag values; `None` for a tag that the series lacks.
     pub(crate) tags: &'f [Option<i32>],
-    /// The statistics of a value column of the table, and the column in the series; `None` if the series lacks it.
+    /// Returns the statistics of a value column of the table, and the column of the series; `None` if the series lacks
+    /// it.
     pub(crate) of: &'f dyn Fn(usize) -> Option<(&'f Aggregate, &'f Column)>,
 }
 
 impl States {
-    /// Creates the states of a function whose fields are these; `None` if the function has other fields.
+    /// Creates the states of a function with these fields; `None` if they are not the fields of its state.
     pub(crate) fn new(function: Function, fields: Vec<FieldRef>) -> Option<Self> {
         let expected = match function {
             Function::Rows(_)
@@ -109,7 +111,7 @@ impl States {
             }
             Function::Sum(_) => self.columns[0].push(values.map(sum)),
             Function::Mean(_) => {
-                // The count of a group without a value is null, by which the merge knows that there is no mean.
+                // The count of a group without values is null, which makes the merge skip its mean.
                 let count = values.map(|(own, _)| Number::Integer(own.count().into()));
                 self.columns[0].push(count);
                 self.columns[1].push(values.map(sum));
@@ -186,7 +188,7 @@ impl Values {
 
     fn push(&mut self, number: Option<Number>) {
         match self {
-            // A sum that exceeds 64 bits wraps around, as DataFusion's does.
+            // A sum that exceeds 64 bits wraps around, as in DataFusion.
             Self::Unsigned(values) => values.push(number.map(|number| number.integer() as u64)),
             Self::Signed(values) | Self::Time(_, values) => {
                 values.push(number.map(|number| number.integer() as i64));
@@ -218,7 +220,7 @@ impl Values {
     }
 }
 
-/// The number that a word stands for; `None` for null, and for a text.
+/// The number that a word represents; `None` for null and for texts.
 fn number(column: &Column, word: u64) -> Option<Number> {
     if column.is_null(word) {
         return None;
@@ -235,7 +237,7 @@ fn is_float(column: &Column) -> bool {
     matches!(column.ty, ColumnType::F64 | ColumnType::F32)
 }
 
-/// The sum. Statistics leave NaN out, but a sum with NaN is NaN.
+/// The sum. Statistics ignore NaN, but a sum of values with NaN is NaN.
 fn sum((own, column): (&Aggregate, &Column)) -> Number {
     if own.nan_count() > 0 {
         return Number::Float(f64::NAN);
@@ -258,7 +260,7 @@ fn deviation((own, _): (&Aggregate, &Column)) -> (f64, f64) {
     )
 }
 
-/// The smallest value: NaN, which is greater than all numbers, only if there is no other.
+/// The smallest value. NaN counts as greater than all numbers, so it is the result only if all values are NaN.
 fn min((own, column): (&Aggregate, &Column)) -> Option<Number> {
     match own.stats().min_word() {
         Some(word) => number(column, word),
@@ -266,7 +268,7 @@ fn min((own, column): (&Aggregate, &Column)) -> Option<Number> {
     }
 }
 
-/// The greatest value: NaN if there is one.
+/// The greatest value: NaN if any value is NaN.
 fn max((own, column): (&Aggregate, &Column)) -> Option<Number> {
     match own.stats().max_word() {
         Some(word) if own.nan_count() == 0 => number(column, word),

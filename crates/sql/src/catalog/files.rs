@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 use tidalite::{AnyRead, Database, Options};
 
-/// The catalog of the database itself.
+/// The name of the database's own catalog.
 pub(crate) const CATALOG: &str = "tidalite";
 
-/// The schema of names without a schema.
+/// The default schema, which contains names that have no schema.
 pub(crate) const PUBLIC: &str = "public";
 
 /// The schema of the views about tables, in every catalog.
@@ -53,7 +53,7 @@ impl Files {
         Ok(())
     }
 
-    /// Detaches a file; running queries continue to read it.
+    /// Detaches a file. Running queries continue to read it.
     ///
     /// # Errors
     /// No file with this name is attached.
@@ -77,7 +77,7 @@ impl Files {
         self.0.values().map(|file| &file.database)
     }
 
-    /// Fails if a statement would create or change a table in an attached file.
+    /// Returns an error if a statement would create or change a table in an attached file.
     pub(crate) fn expect_not_defined(&self, statement: &ast::Statement) -> Result<()> {
         let names: Vec<&ObjectName> = match statement {
             ast::Statement::CreateTable(create) => vec![&create.name],
@@ -95,7 +95,7 @@ impl Files {
         names.into_iter().try_for_each(|name| self.expect_own(name))
     }
 
-    /// Fails if a table is in an attached file.
+    /// Returns an error if a table is in an attached file.
     pub(crate) fn expect_own(&self, table: &ObjectName) -> Result<()> {
         match &table.0[..] {
             [first, _, ..]
@@ -121,7 +121,7 @@ fn plan(problem: String) -> Error {
     Error::new(ErrorKind::Plan, problem)
 }
 
-/// The error of a statement that would change a table of an attached file.
+/// The error for a statement that would change a table in an attached file.
 pub(crate) fn read_only(table: &dyn fmt::Display) -> Error {
     plan(format!(
         "{table} is in an attached file, which can only be read"

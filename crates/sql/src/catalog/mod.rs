@@ -1,4 +1,4 @@
-//! The tables of a database by their names.
+//! Finds the tables of a database by their names.
 //!
 //! ```text
 //! names       tables of one list of series: their names, and the table of each

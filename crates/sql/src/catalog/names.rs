@@ -1,7 +1,8 @@
-//! The names of tables. A metric is a table of its name; metrics `p.a`, `p.b` of one prefix are also a wide table `p`.
+//! The names of tables. Each metric is a table with its name; metrics with a common prefix, such as `p.a` and `p.b`,
+//! also form a wide table `p`.
 //!
-//! The tables of a list of series are kept for later statements, until the list changes. They retain no snapshot: every
-//! call names one that has this list.
+//! The tables for a list of series are kept for later statements until the list changes. No snapshot is retained: every
+//! call passes one that has this list.
 
 use crate::error::Result;
 use crate::metric::layout::{Layout, Source};
@@ -10,14 +11,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tidalite::{AnyRead, CatalogVersion, SeriesName};
 
-/// The tables of one list of series.
+/// The tables for one list of series.
 pub(crate) struct Names {
     version: CatalogVersion,
     metrics: OnceLock<Vec<String>>,
     layouts: Mutex<HashMap<String, Option<Arc<Layout>>>>,
 }
 
-/// The tables of the newest list of series that was asked for.
+/// The tables for the list of series that was requested last.
 #[derive(Default)]
 pub(crate) struct NewestNames(Mutex<Option<Arc<Names>>>);
 
@@ -55,13 +56,13 @@ impl Names {
             let mut names = declared::metrics(snapshot)?;
             names.extend(metrics.into_iter().map(|metric| metric.text));
             let metrics = names.into_iter().collect();
-            // If another thread was faster, its list is the same.
+            // If another thread has set it first, its list is the same.
             drop(self.metrics.set(metrics));
         }
         Ok(self.metrics.get().map_or(&[], Vec::as_slice))
     }
 
-    /// The names of wide tables: the text before the last dot of a metric.
+    /// The names of wide tables: the part of a metric before its last dot.
     pub(crate) fn wide_tables(&self, snapshot: &AnyRead) -> Result<BTreeSet<&str>> {
         let metrics = self.metrics(snapshot)?;
         let prefixes = metrics
@@ -75,7 +76,7 @@ impl Names {
         Ok(prefixes.filter(|prefix| !is_metric(prefix)).collect())
     }
 
-    /// The schemas: the text before the dot of a name with two parts.
+    /// The names of schemas: the first part of names that have two parts.
     pub(crate) fn schemas(&self, snapshot: &AnyRead) -> Result<BTreeSet<&str>> {
         let metrics = self.metrics(snapshot)?.iter().map(String::as_str);
         let names = metrics.chain(self.wide_tables(snapshot)?);
@@ -91,7 +92,7 @@ impl Names {
         Ok(found.is_ok() || self.wide_tables(snapshot)?.contains(name))
     }
 
-    /// Finds the table of a name: exactly this name, or the only one that differs in case alone.
+    /// Finds the table with a name: exactly this name, or else the only name that differs just in case.
     pub(crate) fn find(&self, snapshot: &AnyRead, name: &str) -> Result<Option<Named>> {
         let metrics = self.metrics(snapshot)?;
         if metrics
@@ -119,7 +120,7 @@ impl Names {
         Ok(if alike.next().is_none() { found } else { None })
     }
 
-    /// The table of a name; `None` if there is none.
+    /// The table with this name; `None` if it does not exist.
     pub(crate) fn layout(&self, snapshot: &AnyRead, name: &str) -> Result<Option<Arc<Layout>>> {
         let known = |layouts: &Mutex<HashMap<_, _>>| {
             let layouts = layouts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +156,7 @@ impl Names {
     ) -> Result<Arc<Layout>> {
         let mut sources = Vec::with_capacity(metrics.len());
         for &(leaf, metric) in metrics {
-            // A printed name is a pattern that selects all series of the metric.
+            // The printed form of a metric's name is a pattern that selects all its series.
             let pattern = SeriesName::new(metric, [])?.to_string();
             sources.push(Source {
                 metric: metric.to_owned(),

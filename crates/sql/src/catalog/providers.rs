@@ -1,8 +1,8 @@
-//! Catalogs and schemas, as the planner asks for them.
+//! Implements the catalogs and schemas that the planner requires.
 //!
-//! A name with dots can be written in one piece, `"wind.speed"`, or as schema and table, `wind.speed`: the schema `wind`
-//! contains every table whose name begins with `wind.`. The name of an attached file is a catalog, and a schema with the
-//! file's tables; it takes precedence over names with this first part.
+//! A name with dots can be written in one piece, `"wind.speed"`, or as schema and table, `wind.speed`: the schema
+//! `wind` contains every table whose name begins with `wind.`. An attached file appears both as a catalog and as a
+//! schema that contains its tables. Its name wins over tables whose names begin with the same part.
 
 pub(crate) use crate::catalog::files::{CATALOG, PUBLIC};
 use crate::catalog::files::{Files, INFORMATION_SCHEMA};
@@ -29,7 +29,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidalite::{AnyRead, Database};
 
-/// The name of the rows that a statement has written, in the query of its clause RETURNING.
+/// In the query of a RETURNING clause, the name of the table with the rows that the statement has written.
 pub(crate) const RETURNED: &str = "__returned";
 
 /// The tables of a snapshot.
@@ -37,13 +37,13 @@ pub(crate) const RETURNED: &str = "__returned";
 pub(crate) struct Tables {
     pub(crate) names: Arc<Names>,
     pub(crate) slot: Slot,
-    /// The session that reads files of rows; `None` if statements may not.
+    /// The session with which files of rows are read; `None` if statements may not read files.
     pub(crate) reader: Option<Arc<SessionState>>,
-    /// The table that the statement changes, if it changes one.
+    /// The table that the statement changes, if any.
     pub(crate) changed: Option<(Arc<str>, Purpose)>,
-    /// The rows that the statement has written, in its clause RETURNING.
+    /// The rows that the statement has written, for its RETURNING clause.
     pub(crate) returned: Option<Arc<dyn TableProvider>>,
-    /// The database, for the tables about it.
+    /// The database, for the tables that describe it.
     pub(crate) database: Option<Database>,
     pub(crate) views: Views,
     pub(crate) attached: Attached,
@@ -51,7 +51,7 @@ pub(crate) struct Tables {
     pub(crate) is_read_only: bool,
 }
 
-/// The attached files as a statement sees them: each is opened when the statement first names it.
+/// The attached files, as a statement sees them. Each file is opened when the statement first refers to it.
 #[derive(Clone, Default)]
 pub(crate) struct Attached {
     files: Files,
@@ -67,7 +67,8 @@ impl Attached {
         }
     }
 
-    /// The tables of the file with this name, in one snapshot for the whole statement, which runs in the slot `main`.
+    /// The tables of the file with this name. The whole statement, which runs in the slot `main`, reads one snapshot of
+    /// the file.
     fn tables(&self, name: &str, (main, views): (&Slot, &Views)) -> crate::Result<Option<Tables>> {
         let Some(file) = self.files.get(name) else {
             return Ok(None);
@@ -145,7 +146,7 @@ impl Tables {
 }
 
 impl Tables {
-    /// The tables of the attached files, by the names of these.
+    /// The tables of each attached file, with the name of the file.
     pub(crate) fn attached_tables(&self) -> crate::Result<Vec<(String, Self)>> {
         let main = (&self.slot, &self.views);
         let mut found = Vec::new();
@@ -156,8 +157,8 @@ impl Tables {
         Ok(found)
     }
 
-    /// The tables among which a full name is, and the name there: an attached file's if it begins with the name of one, and
-    /// no own table has it.
+    /// Finds the tables that contain a full name, and the name within them. These are the tables of an attached file if
+    /// the name begins with the name of the file and the database has no table with the full name.
     pub(crate) fn of_file<'n>(&self, name: &'n str) -> crate::Result<(Self, &'n str)> {
         if let Some((file, rest)) = name.split_once('.')
             && !self.exists(name)?
@@ -168,7 +169,7 @@ impl Tables {
         Ok((self.clone(), name))
     }
 
-    /// The view with this name as a table; `None` if there is no such view.
+    /// The view with this name, as a table; `None` if the view does not exist.
     pub(crate) async fn view(&self, name: &str) -> crate::Result<Option<Arc<dyn TableProvider>>> {
         let Some(query) = views::query(&self.slot.snapshot()?, name)? else {
             return Ok(None);
@@ -183,7 +184,7 @@ impl Tables {
         Ok(plan.map(table))
     }
 
-    /// The plan of the query of a view; `None` if tables are only listed.
+    /// The plan of a view's query; `None` if tables are only being listed.
     pub(crate) async fn planned_view(
         &self,
         view: &str,
@@ -203,7 +204,7 @@ impl Tables {
             .map_err(|error| views::problem_of(view, error))
     }
 
-    /// Whether a table, a metric, a view or anything else of the database has this name.
+    /// Whether a table, a metric, a view or any other object of the database has this name.
     pub(crate) fn exists(&self, name: &str) -> crate::Result<bool> {
         let snapshot = self.slot.snapshot()?;
         Ok(name == series::SERIES
@@ -250,8 +251,8 @@ impl CatalogProviderList for Tables {
     }
 }
 
-/// The tables of the database or of an attached file whose names begin with a prefix: none, or the first part of a name
-/// of three.
+/// The tables, of the database or of an attached file, whose names begin with a prefix. The prefix is the first part of
+/// names with three parts, or empty.
 #[derive(Debug)]
 struct Catalog {
     tables: Tables,
@@ -315,7 +316,7 @@ impl SchemaProvider for Schema {
         let mut tables = self.names().unwrap_or_default();
         tables.sort_unstable();
         tables.dedup();
-        // A table that cannot be opened because of a clash of names must not keep others from being listed.
+        // A table that cannot be opened because of a name conflict must not prevent other tables from being listed.
         tables.retain(|name| self.find(name).is_ok());
         tables
     }
@@ -338,7 +339,7 @@ impl SchemaProvider for Schema {
         if let Some(table) = self.find(name)? {
             return Ok(Some(table.table_type()));
         }
-        // A view whose query cannot be planned must not keep others from being listed.
+        // A view whose query cannot be planned must not prevent other views from being listed.
         if self.has_view(name)? {
             return Ok(Some(TableType::View));
         }
@@ -363,7 +364,7 @@ impl Schema {
         Ok(view.is_some())
     }
 
-    /// The names of the tables, in any order.
+    /// The names of the tables, in arbitrary order.
     fn names(&self) -> crate::Result<Vec<String>> {
         let tables = self.catalog.tables()?;
         let snapshot = tables.slot.snapshot()?;

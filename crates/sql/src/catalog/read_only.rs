@@ -1,4 +1,4 @@
-//! A table of an attached file: it can be read, and is not taken for a table of the database itself.
+//! A table of an attached file. It can be read, and is never treated as a table of the database itself.
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! `tidalite_series`: a row for each series, with its name, tags, number of rows, span and size.
+//! The table `tidalite_series`: a row for each series, with its name, tags, number of rows, span and size.
 
 use crate::catalog::computed::ComputedTable;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! `tidalite_stats` and `tidalite_pins`: the newest commit of the database, and its pins.
+//! The tables `tidalite_stats` and `tidalite_pins`, which describe the newest commit of the database and its pins.
 
 use crate::catalog::computed::ComputedTable;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,12 +14,13 @@ pub(crate) const STATS: &str = "tidalite_stats";
 /// Name of the table of pins.
 pub(crate) const PINS: &str = "tidalite_pins";
 
-/// Whether a table about the database has this name.
+/// Whether a table that describes the database has this name.
 pub(crate) fn is_named(name: &str) -> bool {
     [STATS, PINS].contains(&name)
 }
 
-/// The table about a database with this name; without a database it has columns, but no rows can be read.
+/// The table with this name that describes a database. Without a database the table has columns, but its rows cannot be
+/// read.
 pub(crate) fn table(name: &str, database: Option<&Database>) -> Option<ComputedTable> {
     type Columns = fn(&Database) -> Result<Vec<ArrayRef>>;
     let (schema, columns): (Schema, Columns) = match name {
@@ -40,7 +41,7 @@ fn time(name: &str) -> Field {
     Field::new(name, time_type(TimeUnit::Nanosecond), false)
 }
 
-/// Columns of numbers, in order, behind the version and the time of its commit.
+/// Names of the numeric columns in order. They follow the version and the time of its commit.
 const FIGURES: [&str; 20] = [
     "page_size",
     "file_bytes",

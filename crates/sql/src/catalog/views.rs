@@ -1,7 +1,7 @@
-//! Views: queries with a name.
+//! Views: named queries.
 //!
-//! The view `v` is stored as the relation `view/v`, whose only row has the text of the query. Relations are listed, versioned and
-//! dropped with everything else, and a new one makes plans of earlier statements invalid.
+//! The view `v` is stored as the relation `view/v`, whose only row contains the text of the query. So views are listed,
+//! versioned and dropped like relations, and a new view invalidates the plans of earlier statements.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::table::{RelationTable, VIEW};
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use tidalite::relation::{Cell, Column, ColumnType, KeyBounds, Schema};
 use tidalite::{AnyRead, WriteTxn};
 
-/// The column of the text.
+/// The column with the text of the query.
 const QUERY: &str = "query";
 
-/// Maximum number of views that read each other.
+/// Maximum nesting depth of views that read other views.
 const DEPTH_MAX: usize = 32;
 
 /// Plans the query of a view on the tables of a catalog.
@@ -24,18 +24,19 @@ pub(crate) trait PlanQuery: Send + Sync {
     async fn plan(&self, query: &str, tables: Arc<dyn CatalogProviderList>) -> Result<LogicalPlan>;
 }
 
-/// The planner of views, and the views whose queries are being planned.
+/// The planner of views, and the names of the views whose queries are currently being planned.
 #[derive(Clone, Default)]
 pub(crate) struct Views {
-    /// `None` if tables are only listed.
+    /// `None` if tables are only being listed.
     planner: Option<Arc<dyn PlanQuery>>,
     open: Vec<String>,
-    /// Whether a view whose query cannot be planned is a table without columns: it must not keep others from being listed.
+    /// Whether a view whose query cannot be planned counts as a table without columns. It must not prevent other tables
+    /// from being listed.
     pub(crate) are_listed: bool,
 }
 
 impl Views {
-    /// Views whose queries this planner plans.
+    /// Creates the views whose queries this planner plans.
     pub(crate) fn planned_by(planner: Arc<dyn PlanQuery>) -> Self {
         Self {
             planner: Some(planner),
@@ -43,12 +44,12 @@ impl Views {
         }
     }
 
-    /// The planner; `None` if tables are only listed.
+    /// The planner; `None` if tables are only being listed.
     pub(crate) fn planner(&self) -> Option<&Arc<dyn PlanQuery>> {
         self.planner.as_ref()
     }
 
-    /// The same planner for other tables.
+    /// The same planner, for the tables of another database.
     pub(crate) fn elsewhere(&self) -> Self {
         Self {
             open: Vec::new(),
@@ -56,10 +57,10 @@ impl Views {
         }
     }
 
-    /// The views while the query of a view is planned.
+    /// The views while the query of `view` is being planned.
     ///
     /// # Errors
-    /// The query reads the view itself, or too many views read each other.
+    /// The query refers to the view itself, or views are nested too deeply.
     pub(crate) fn with(&self, view: &str) -> Result<Self> {
         if self.open.iter().any(|open| open == view) {
             return Err(problem(view, "its query reads the view itself"));
@@ -74,7 +75,8 @@ impl Views {
     }
 }
 
-/// The error of a view whose query cannot be planned. Its position would be one in the text of the view.
+/// The error for a view whose query cannot be planned. It has no position, because a position would refer to the text
+/// of the view.
 pub(crate) fn problem_of(view: &str, error: Error) -> Error {
     match error.database() {
         Some(_) => error,
@@ -98,7 +100,7 @@ pub(crate) fn names(snapshot: &AnyRead) -> Result<Vec<String>> {
     Ok(views.map(str::to_owned).collect())
 }
 
-/// The query of a view; `None` if there is no such view.
+/// The query of a view; `None` if the view does not exist.
 pub(crate) fn query(snapshot: &AnyRead, view: &str) -> Result<Option<String>> {
     let name = relation_name(view);
     if snapshot.table_types(&name)?.is_none() {
@@ -120,7 +122,7 @@ pub(crate) fn query(snapshot: &AnyRead, view: &str) -> Result<Option<String>> {
     })
 }
 
-/// Stores a view in place of the one with this name, if there is one.
+/// Stores a view, replacing an existing view with this name.
 pub(crate) fn create(txn: &mut WriteTxn, view: &str, query: &str) -> Result<()> {
     let name = relation_name(view);
     drop_relation(txn, &name)?;

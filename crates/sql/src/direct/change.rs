@@ -1,5 +1,5 @@
-//! UPDATE relation SET column = value WHERE key = value, and DELETE FROM relation WHERE key = value: the change of the row
-//! with a primary key.
+//! Runs `UPDATE relation SET column = value WHERE key = value` and `DELETE FROM relation WHERE key = value` directly:
+//! changes of the row with a primary key.
 
 use crate::direct::value::Value;
 use crate::error::Result;
@@ -17,14 +17,14 @@ use tidalite::relation::Schema;
 #[derive(Clone)]
 pub(crate) struct RowChange {
     pub(crate) table: String,
-    /// The conditions, one for each column.
+    /// The conditions, one for each column: its name and its value.
     key: Vec<(String, Value)>,
-    /// The new values; `None` removes the row.
+    /// The new values; `None` deletes the row.
     values: Option<Vec<(String, Value)>>,
 }
 
 impl RowChange {
-    /// The change that a statement is; `None` if it is another one, or has to compute a value.
+    /// The change that a statement makes; `None` if the statement has another form or must compute a value.
     pub(crate) fn of(statement: &Parsed) -> Option<Self> {
         let Parsed::Statement(statement) = statement else {
             return None;
@@ -82,7 +82,7 @@ impl RowChange {
         })
     }
 
-    /// Whether the conditions are on the primary key of a relation, whole, and the new values for other columns of it.
+    /// Whether the conditions cover exactly the primary key of a relation, and the new values are for other columns.
     pub(crate) fn fits(&self, schema: &Schema) -> bool {
         let key = &schema.primary_key;
         let mut assigned: Vec<&String> =
@@ -101,7 +101,7 @@ impl RowChange {
                 .all(|column| schema.position(column).is_some() && !key.contains(column))
     }
 
-    /// Changes the row; returns the number of rows changed. The change must fit the relation.
+    /// Changes the row; returns the number of changed rows. The change must fit the relation.
     pub(crate) fn run(&self, txn: &mut WriteTxn, parameters: &[ScalarValue]) -> Result<u64> {
         let mut relation = relation::open(txn, &self.table)?;
         let schema = relation.schema().clone();
@@ -139,7 +139,7 @@ impl RowChange {
     }
 }
 
-/// The columns that conditions joined by AND compare with values; `None` if there are others.
+/// The columns and values of equality conditions joined by AND; `None` if there is any other condition.
 fn conditions(expr: &Expr, found: &mut Vec<(String, Value)>) -> Option<()> {
     match expr {
         Expr::Nested(expr) => conditions(expr, found),

@@ -1,4 +1,4 @@
-//! INSERT INTO table VALUES (value, ...).
+//! Runs `INSERT INTO table VALUES (value, ...)` directly.
 
 use crate::direct::value::Value;
 use crate::error::Result;
@@ -17,14 +17,14 @@ use tidalite::relation::{Cell, Column, Schema};
 #[derive(Clone)]
 pub(crate) struct InsertValues {
     pub(crate) table: String,
-    /// The columns in order; none if the statement does not name them.
+    /// The columns in order; empty if the statement does not name them.
     pub(crate) columns: Vec<String>,
     pub(crate) clause: Clause,
     rows: Vec<Vec<Value>>,
 }
 
 impl InsertValues {
-    /// The rows of a statement; `None` if it is another one, or has to compute a value.
+    /// The rows of a statement; `None` if the statement has another form or must compute a value.
     pub(crate) fn of(statement: &Parsed) -> Option<Self> {
         let Parsed::Statement(statement) = statement else {
             return None;
@@ -47,7 +47,7 @@ impl InsertValues {
             Some(part.as_ident()?.value.clone())
         };
         let columns: Vec<String> = insert.columns.iter().map(column).collect::<Option<_>>()?;
-        // Clauses that the planner refuses are left to it.
+        // Clauses that the planner rejects are left to it.
         let mut rest = insert.clone();
         let clause = Clause::take(&mut rest).ok()?;
         let plain = ast::Insert {
@@ -55,7 +55,7 @@ impl InsertValues {
             source: None,
             ..rest.clone()
         };
-        // So it is printed without a source.
+        // This is the printed form of an INSERT that has neither a source nor other clauses.
         let is_plain = plain.to_string() == format!("INSERT INTO {table} DEFAULT VALUES");
         let has_order =
             source.order_by.is_some() || source.limit_clause.is_some() || source.with.is_some();
@@ -67,12 +67,12 @@ impl InsertValues {
         })
     }
 
-    /// Whether there is one row.
+    /// Whether the statement has exactly one row.
     pub(crate) fn is_row(&self) -> bool {
         self.rows.len() == 1
     }
 
-    /// Whether a table with this schema has these columns, and the rows as many values.
+    /// Whether a table with this schema has the named columns, and each row has a value for each of them.
     pub(crate) fn fits(&self, schema: &ArrowSchema) -> bool {
         let width = match self.columns.is_empty() {
             true => schema.fields().len(),
@@ -121,18 +121,18 @@ impl InsertValues {
     }
 }
 
-/// Rows of constants and parameters for a relation, whose columns are known.
+/// Rows of constants and parameters for a relation, whose columns have been looked up.
 pub(crate) struct RelationInsert {
     pub(crate) schema: Schema,
-    /// The clause; `None` if it must be planned for each run.
+    /// The ON CONFLICT clause; `None` if it must be planned for each run.
     pub(crate) on_conflict: Option<OnConflict>,
-    /// For each column of the schema its type in Arrow, and the source of its cells.
+    /// For each column of the schema: its type in Arrow, and the source of its cells.
     columns: Vec<(DataType, Source)>,
 }
 
 /// The source of the cells of a column.
 enum Source {
-    /// The value at this place of a row.
+    /// The value at this position in the row.
     Value(usize),
     Default(Cell),
 }

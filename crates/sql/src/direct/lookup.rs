@@ -1,5 +1,5 @@
-//! SELECT columns FROM relation WHERE key = value: the rows with these values in the first columns of the primary key or of
-//! an index.
+//! Runs `SELECT columns FROM relation WHERE key = value` directly: finds the rows with these values in the first
+//! columns of the primary key or of an index.
 
 use crate::direct::value::{number, parameter};
 use crate::error::Result;
@@ -16,16 +16,16 @@ use std::sync::Arc;
 use tidalite::AnyRead;
 use tidalite::relation::{self, Cell, ColumnType, KeyBounds, Relation, RowRef, Rows};
 
-/// Maximum number of rows of a look-up, which returns them in one batch. A plan reads more of them.
+/// Maximum number of rows of a look-up, which are returned in one batch. If there are more rows, a plan reads them.
 const ROWS_MAX: u64 = 1024;
 
 /// The look-up of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     table: Arc<str>,
-    /// The index; `None` is the primary key.
+    /// The index; `None` for the primary key.
     index: Option<String>,
-    /// Whether the key is the whole primary key.
+    /// Whether the values cover the whole primary key.
     is_row: bool,
     /// The first columns of the key, in order.
     key: Vec<(ColumnType, Wanted)>,
@@ -34,7 +34,7 @@ pub(crate) struct Lookup {
     schema: SchemaRef,
 }
 
-/// The value of a column of the key.
+/// The required value of a column of the key.
 #[derive(Clone, Debug)]
 enum Wanted {
     Constant(Cell),
@@ -42,7 +42,7 @@ enum Wanted {
 }
 
 impl Lookup {
-    /// The look-up that a plan is, after its optimization; `None` if it is something else.
+    /// The look-up that an optimized plan describes; `None` if the plan does something else.
     pub(crate) fn of(plan: &LogicalPlan) -> Option<Self> {
         let (names, filtered) = match plan {
             LogicalPlan::Projection(projection) => {
@@ -100,7 +100,7 @@ impl Lookup {
         })
     }
 
-    /// The rows as one batch; `None` if a plan should read them, because they are many.
+    /// The rows as one batch; `None` if they are too many and should be read by a plan.
     pub(crate) fn run(
         &self,
         state: &AnyRead,
@@ -158,7 +158,7 @@ impl Lookup {
         )?))
     }
 
-    /// The rows with a beginning of the key; `None` if they are many.
+    /// The rows whose keys begin with these values; `None` if they are too many.
     fn rows<'r>(&self, relation: &'r Relation<'_>, range: KeyBounds) -> Result<Option<Rows<'r>>> {
         let found = match &self.index {
             Some(index) => {
@@ -174,7 +174,7 @@ impl Lookup {
     }
 }
 
-/// The values of the first columns of a key, if the conditions give them and nothing else.
+/// The values of the first columns of a key, if the conditions give exactly these.
 fn key_of(
     relation: &relation::Schema,
     columns: &[String],
@@ -192,7 +192,7 @@ fn key_of(
     key.collect()
 }
 
-/// The value that a condition wants in a column.
+/// The value that a condition requires for a column.
 fn wanted(condition: &Expr, column: &str, kind: ColumnType) -> Option<Wanted> {
     let Expr::BinaryExpr(BinaryExpr {
         left,

@@ -1,5 +1,5 @@
-//! Statements that run without a plan: the look-up and the change of a row by its primary key, and INSERT of constants
-//! and parameters.
+//! Statements that run without a plan: looking up or changing a row by its primary key, and INSERT of constants and
+//! parameters.
 //!
 //! ```text
 //! value   constants and parameters

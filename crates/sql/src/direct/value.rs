@@ -12,14 +12,14 @@ use tidalite::relation::{Cell, Column};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Constant(ScalarValue),
-    /// A number as it is written.
+    /// A number, as written in the statement.
     Number(String),
     /// The parameter with this number, counted from 0.
     Parameter(usize),
 }
 
 impl Value {
-    /// The value of an expression; `None` if it has to be computed.
+    /// The value of an expression; `None` if it must be computed.
     pub(crate) fn of(expr: &Expr) -> Option<Self> {
         match expr {
             Expr::Value(value) => Some(match &value.value {
@@ -45,7 +45,7 @@ impl Value {
         }
     }
 
-    /// The value in a type; one that does not fit is an error.
+    /// Converts the value to a type; returns an error if it does not fit.
     pub(crate) fn cast(&self, parameters: &[ScalarValue], ty: &DataType) -> Result<ScalarValue> {
         let cast = |value: &ScalarValue| -> Result<ScalarValue> {
             if value.data_type() == *ty {
@@ -59,7 +59,7 @@ impl Value {
         match self {
             Self::Constant(value) => cast(value),
             Self::Parameter(number) => cast(parameter(parameters, *number)?),
-            // The digits of decimals are all kept. A number with an exponent is a float, as for the planner.
+            // All digits of decimals are kept. A number with an exponent is a float, as in the planner.
             Self::Number(text)
                 if matches!(ty, DataType::Decimal128(..)) && !text.contains(['e', 'E']) =>
             {
@@ -71,7 +71,7 @@ impl Value {
 }
 
 impl Value {
-    /// The value as a cell of a column that has this type in Arrow; one that does not fit is an error.
+    /// Converts the value to a cell of a column that has this type in Arrow; returns an error if it does not fit.
     pub(crate) fn cell(
         &self,
         parameters: &[ScalarValue],
@@ -98,7 +98,7 @@ impl Value {
         })
     }
 
-    /// The value in a type of its own.
+    /// The value in its own type.
     pub(crate) fn plain(&self, parameters: &[ScalarValue]) -> Result<ScalarValue> {
         Ok(match self {
             Self::Constant(value) => value.clone(),
@@ -114,7 +114,7 @@ impl Value {
     }
 }
 
-/// The number of a parameter `$1`, counted from 0.
+/// The number of a parameter such as `$1`, counted from 0.
 pub(crate) fn number(name: &str) -> Option<usize> {
     let number: usize = name.strip_prefix('$')?.parse().ok()?;
     number.checked_sub(1)

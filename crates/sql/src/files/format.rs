@@ -1,10 +1,10 @@
-//! Formats of files and their options.
+//! File formats and their options.
 
 use crate::error::{Error, ErrorKind, Result};
 use datafusion::sql::sqlparser::ast::CopyOption;
 use std::path::Path;
 
-/// A format of files.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileFormat {
@@ -14,25 +14,25 @@ pub enum FileFormat {
     JsonLines,
     /// Apache Parquet.
     Parquet,
-    /// Arrow IPC, the file format; a reader also takes the stream format.
+    /// Arrow IPC in the file format; readers also accept the stream format.
     Arrow,
 }
 
-/// How a file is read or written.
+/// Options for reading or writing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileOptions {
     /// The format.
     pub format: FileFormat,
-    /// Whether the first line of CSV has the names of the columns; true by default.
+    /// Whether the first line of CSV contains the names of the columns; true by default.
     pub header: bool,
-    /// Character between the fields of CSV; a comma by default, a tab for a file `.tsv`.
+    /// Separator of fields in CSV: a comma by default, a tab for files named `.tsv`.
     pub delimiter: u8,
-    /// Character around the fields of CSV that need it; `"` by default.
+    /// Quote character for fields of CSV that need quotes; `"` by default.
     pub quote: u8,
-    /// Character before a quote within a field of CSV; a quote is doubled by default.
+    /// Escape character before a quote within a field of CSV; by default, a quote is doubled instead.
     pub escape: Option<u8>,
-    /// Text of null in CSV; empty by default.
+    /// Text that represents null in CSV; empty by default.
     pub null: String,
 }
 
@@ -50,8 +50,8 @@ impl FileOptions {
         }
     }
 
-    /// The options for a file, by the end of its name: `.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`, `.parquet`, `.arrow`,
-    /// `.feather` or `.ipc`; `None` for another end.
+    /// The options for a file, according to the extension of its name: `.csv`, `.tsv`, `.jsonl`, `.ndjson`, `.json`,
+    /// `.parquet`, `.arrow`, `.feather` or `.ipc`; `None` for other extensions.
     #[must_use]
     pub fn for_file(path: impl AsRef<Path>) -> Option<Self> {
         let end = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
@@ -72,7 +72,7 @@ impl FileOptions {
         })
     }
 
-    /// The options of a statement.
+    /// The options given in a COPY statement.
     pub(crate) fn of_copy(path: &str, written: &[CopyOption]) -> Result<Self> {
         let problem = |text: String| Error::new(ErrorKind::Syntax, text);
         let named = written.iter().find_map(|option| match option {

@@ -1,4 +1,5 @@
-//! A file as a table of SQL: `SELECT * FROM 'data.parquet'`. A path may have `*`, or be a folder that ends with `/`.
+//! Files as tables of SQL: `SELECT * FROM 'data.parquet'`. A path may contain `*`, or name a folder if it ends with
+//! `/`.
 
 use crate::files::format::{FileFormat, FileOptions};
 use datafusion::catalog::TableProvider;
@@ -14,7 +15,7 @@ use datafusion::datasource::listing::{
 use datafusion::execution::context::SessionState;
 use std::sync::Arc;
 
-/// The table of a file; `None` if the name does not look like a file with rows.
+/// The table for a file; `None` if the name does not look like a file with rows.
 pub(crate) async fn table(
     name: &str,
     session: &SessionState,
@@ -33,7 +34,7 @@ pub(crate) async fn table(
         FileFormat::Arrow => Arc::new(ArrowFormat),
     };
     let url = ListingTableUrl::parse(name)?;
-    // The name has been checked; files of a pattern may have any.
+    // The name has been checked; files that match a pattern may have any extension.
     let listing = ListingOptions::new(format).with_file_extension("");
     let schema = listing.infer_schema(session, &url).await?;
     let config = ListingTableConfig::new(url)

@@ -1,4 +1,4 @@
-//! Files of rows: CSV, JSON lines, Parquet, Arrow IPC.
+//! Files with rows: CSV, JSON lines, Parquet, Arrow IPC.
 //!
 //! ```text
 //! format   formats and their options

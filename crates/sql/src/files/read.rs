@@ -1,4 +1,4 @@
-//! A file as batches.
+//! Reads files as batches.
 
 use crate::error::Result;
 use crate::files::format::{FileFormat, FileOptions, file_error};
@@ -16,23 +16,24 @@ use std::sync::Arc;
 /// Number of rows of a batch.
 const BATCH_ROWS: usize = 8192;
 
-/// The first bytes of a file of Arrow IPC; a stream has none.
+/// The first bytes of a file in the file format of Arrow IPC; the stream format does not have them.
 const ARROW_MAGIC: [u8; 6] = *b"ARROW1";
 
-/// The first bytes of a file of Parquet.
+/// The first bytes of a Parquet file.
 const PARQUET_MAGIC: [u8; 4] = *b"PAR1";
 
 /// The batches of a file.
 pub(crate) type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// The rows of a file of Parquet or Arrow, in batches.
+/// The rows of a Parquet or Arrow file, in batches.
 pub struct FileRows {
     schema: SchemaRef,
     batches: Batches,
 }
 
 impl FileRows {
-    /// Opens a file. Its bytes tell whether it is Parquet, the file format of Arrow, or its stream format.
+    /// Opens a file. Its first bytes show whether it is Parquet, the file format of Arrow, or the stream format of
+    /// Arrow.
     ///
     /// # Errors
     /// Kind [`File`](crate::ErrorKind::File): the file cannot be read, or has another format.
@@ -63,7 +64,7 @@ impl Iterator for FileRows {
     }
 }
 
-/// The batches of a file of Parquet, and their columns.
+/// The batches of a Parquet file, and their columns.
 fn parquet(path: &Path, file: File) -> Result<(SchemaRef, Batches)> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file);
     let reader = builder.and_then(|builder| builder.with_batch_size(BATCH_ROWS).build());
@@ -85,8 +86,8 @@ fn arrow(path: &Path, mut file: File) -> Result<(SchemaRef, Batches)> {
     Ok((reader.schema(), batches(path, reader)))
 }
 
-/// Reads a file whose rows go to a table with these columns. Fields of CSV are texts, to be converted to the types of the
-/// table: leading zeros of a text are kept.
+/// Reads a file whose rows are to be stored in a table with these columns. Fields of CSV are read as texts and
+/// converted to the types of the table later, which preserves leading zeros of texts.
 pub(crate) fn read(path: &Path, options: &FileOptions, table: &SchemaRef) -> Result<Batches> {
     let problem = |error: ArrowError| file_error(path, error);
     let open = || File::open(path).map_err(|error| file_error(path, error));
@@ -99,7 +100,7 @@ pub(crate) fn read(path: &Path, options: &FileOptions, table: &SchemaRef) -> Res
             let names = found.fields().iter().map(|field| field.name().clone());
             let names: Vec<String> = match options.header {
                 true => names.collect(),
-                // Without names, the fields are the columns of the table in order.
+                // Without a header, the fields are the columns of the table in order.
                 false => {
                     let columns = table.fields().iter().take(found.fields().len());
                     columns.map(|column| column.name().clone()).collect()
@@ -129,7 +130,7 @@ pub(crate) fn read(path: &Path, options: &FileOptions, table: &SchemaRef) -> Res
     }
 }
 
-/// The format of CSV for readers.
+/// The CSV format for readers.
 fn csv_format(options: &FileOptions) -> std::result::Result<Format, ArrowError> {
     let mut format = Format::default()
         .with_header(options.header)
@@ -147,7 +148,7 @@ fn csv_format(options: &FileOptions) -> std::result::Result<Format, ArrowError> 
     Ok(format)
 }
 
-/// A column of the same name that readers of JSON know.
+/// A column with the same name and with a type that JSON readers support.
 fn plain(field: &Field) -> Field {
     let ty = match field.data_type() {
         DataType::Dictionary(_, value) => value.as_ref().clone(),

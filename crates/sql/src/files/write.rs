@@ -1,4 +1,4 @@
-//! Batches as a file. The file has its name only when it is complete.
+//! Writes batches to a file. The file gets its final name only when it is complete.
 
 use crate::error::Result;
 use crate::files::format::{FileFormat, FileOptions, file_error};
@@ -15,17 +15,17 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file that is being written. Dropping it removes it.
+/// A file that is being written. Dropping it removes the file.
 pub struct FileSink {
-    /// The name in errors.
+    /// The path as shown in errors.
     path: PathBuf,
-    /// The file, unless the bytes go to another writer.
+    /// The temporary file; `None` if the bytes go to another writer.
     part: Option<Part>,
     writer: Option<Writer>,
     rows: u64,
 }
 
-/// A file under its temporary name.
+/// A file with its temporary name.
 struct Part {
     path: PathBuf,
     file: File,
@@ -37,14 +37,14 @@ enum Writer {
     Csv(Box<arrow::csv::Writer<Out>>),
     JsonLines(LineDelimitedWriter<Out>),
     Parquet(Box<ArrowWriter<Out>>),
-    /// The writer, and the columns without dictionaries: a file of Arrow has one dictionary for all batches of a column,
-    /// but each batch of a result may have another.
+    /// The writer, and the columns without dictionaries. An Arrow file has one dictionary for all batches of a column,
+    /// but each batch of a result may have its own.
     Arrow(Box<FileWriter<Out>>, SchemaRef),
 }
 
 impl FileSink {
-    /// Creates a file for rows with these columns; a file with this name is replaced when [`finish`](Self::finish) is
-    /// called.
+    /// Creates a file for rows with these columns. An existing file with this name is replaced when
+    /// [`finish`](Self::finish) is called.
     ///
     /// # Errors
     /// Kind [`File`](crate::ErrorKind::File): the file cannot be written, or a column has a type that the format lacks.
@@ -52,7 +52,7 @@ impl FileSink {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        // Removes a file that was left by a process that ended. If it is a symbolic link, the link itself is removed.
+        // Removes a file that another process has left. If it is a symbolic link, the link itself is removed.
         drop(std::fs::remove_file(&part));
         let created = File::create_new(&part).and_then(|file| Ok((file.try_clone()?, file)));
         let (out, file) = created.map_err(|error| file_error(&part, error))?;
@@ -60,7 +60,7 @@ impl FileSink {
         Self::new(path, Some(part), Box::new(out), schema, options)
     }
 
-    /// Writes the bytes of a file to a writer. `name` names it in errors.
+    /// Writes a file's bytes to a writer. `name` is shown in errors.
     ///
     /// # Errors
     /// As for [`create`](Self::create).
@@ -98,7 +98,7 @@ impl FileSink {
                     builder = builder.with_escape(escape).with_double_quote(false);
                 }
                 let mut writer = builder.build(file);
-                // An empty result has a header, too.
+                // Even an empty result has a header.
                 let empty = RecordBatch::new_empty(schema.clone());
                 writer
                     .write(&empty)
@@ -158,7 +158,7 @@ impl FileSink {
         Ok(())
     }
 
-    /// Completes the file, which gets its name now; returns the number of rows.
+    /// Completes the file, which now gets its final name; returns the number of rows.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -197,7 +197,7 @@ impl FileSink {
     }
 }
 
-/// The columns with the values of dictionaries in place of these.
+/// The columns, with each dictionary type replaced by the type of its values.
 fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| match field.data_type() {
         DataType::Dictionary(_, values) => Arc::new(
@@ -213,7 +213,7 @@ fn without_dictionaries(schema: &SchemaRef) -> SchemaRef {
 
 impl Drop for FileSink {
     fn drop(&mut self) {
-        // After `finish` the file is gone.
+        // After `finish` the temporary file no longer exists.
         if let Some(part) = &self.part {
             drop(std::fs::remove_file(&part.path));
         }

@@ -1,4 +1,4 @@
-//! Arguments of the functions: times, numbers and constants.
+//! Reads the arguments of functions: times, numbers and constants.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, make_array};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, IntervalUnit, Schema, TimeUnit};
@@ -17,7 +17,7 @@ pub(super) fn unit_of(ty: &DataType) -> Result<TimeUnit> {
     }
 }
 
-/// Whether a type of times has no zone, or UTC under one of its names.
+/// Whether a timestamp type has no zone, or UTC under any of its names.
 pub(super) fn is_utc(ty: &DataType) -> bool {
     match ty {
         DataType::Timestamp(_, None) => true,
@@ -26,14 +26,14 @@ pub(super) fn is_utc(ty: &DataType) -> bool {
     }
 }
 
-/// Whether a name is one of UTC.
+/// Whether a name is a name of UTC.
 pub(super) fn is_utc_name(zone: &str) -> bool {
     let names = ["UTC", "Etc/UTC", "Z", "+00:00", "+00", "+0000"];
     names.iter().any(|name| zone.eq_ignore_ascii_case(name))
 }
 
-/// The type to which an argument for a time is converted: timestamps stay as they are, dates and texts become
-/// timestamps in nanoseconds.
+/// The type to which a time argument is converted: timestamps keep their type, dates and texts become timestamps in
+/// nanoseconds.
 pub(super) fn time_type(function: &str, found: &DataType) -> Result<DataType> {
     match found {
         DataType::Timestamp(_, _) => Ok(found.clone()),
@@ -45,7 +45,7 @@ pub(super) fn time_type(function: &str, found: &DataType) -> Result<DataType> {
     }
 }
 
-/// The type to which the argument for a width is converted.
+/// The type to which a width argument is converted.
 pub(super) fn width_type(function: &str, found: &DataType) -> Result<DataType> {
     match found {
         DataType::Interval(_) => Ok(DataType::Interval(IntervalUnit::MonthDayNano)),
@@ -55,7 +55,7 @@ pub(super) fn width_type(function: &str, found: &DataType) -> Result<DataType> {
     }
 }
 
-/// The type to which an argument for a number is converted.
+/// The type to which a numeric argument is converted.
 pub(super) fn number_type(function: &str, name: &str, found: &DataType) -> Result<DataType> {
     if found.is_numeric() || found.is_null() {
         return Ok(DataType::Float64);
@@ -66,7 +66,7 @@ pub(super) fn number_type(function: &str, name: &str, found: &DataType) -> Resul
     plan_err!("{function}: the {name} is a {found}, expected a number")
 }
 
-/// Whether values of a type are text.
+/// Whether a type is a text type.
 pub(super) fn is_text(ty: &DataType) -> bool {
     match ty {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
@@ -75,12 +75,12 @@ pub(super) fn is_text(ty: &DataType) -> bool {
     }
 }
 
-/// Text of a constant; `None` for null and for other types.
+/// The text of a constant; `None` for null and for other types.
 pub(super) fn text(value: &ScalarValue) -> Option<&str> {
     value.try_as_str().flatten()
 }
 
-/// Fails if a function has another number of arguments than `at_least ..= at_most`.
+/// Returns an error unless the number of arguments is in `at_least ..= at_most`.
 pub(super) fn check_count(
     function: &str,
     found: usize,
@@ -110,7 +110,7 @@ pub(super) fn numbers(array: &ArrayRef) -> Result<&Float64Array> {
     }
 }
 
-/// The same 64-bit values as another type of the same width.
+/// The same 64-bit values with another type of the same width.
 pub(super) fn retyped(array: &dyn Array, ty: &DataType) -> Result<ArrayRef> {
     let data = array.to_data().into_builder().data_type(ty.clone());
     Ok(make_array(data.build()?))
@@ -122,7 +122,7 @@ pub(super) fn timestamp(steps: Option<i64>, ty: &DataType) -> Result<ScalarValue
     ScalarValue::try_from_array(&array, 0)
 }
 
-/// Value of an argument that must not depend on the row.
+/// The value of an argument that must be the same for all rows.
 pub(super) fn constant(
     function: &str,
     name: &str,

@@ -1,4 +1,4 @@
-//! Rewrites the common ways to write bins of time to `date_bin`, so that later rules need to know only that one.
+//! Rewrites common expressions for time bins to `date_bin`, so that later rules need to recognise only that function.
 //!
 //! | written | rewritten |
 //! |---|---|
@@ -7,13 +7,13 @@
 //! | `date_trunc('month', t)`, quarters and years | `date_bin(INTERVAL '1 month', t)` |
 //! | `floor(extract(epoch from t) / 60) * 60` | `extract(epoch from date_bin(INTERVAL '60 s', t))` |
 //!
-//! The times must have no zone or UTC. In another zone, `date_trunc` to days and longer becomes `time_bucket`, which follows
-//! the clocks of the zone of its times; the rest stays. The results are equal, except that `extract` rounds times in
-//! nanoseconds to a float with a precision of about 200 ns, which can put a time just before the end of a bin into the next
-//! bin. `date_bin` is exact there.
+//! The times must have no zone, or UTC. In other zones, `date_trunc` to days and longer units becomes `time_bucket`,
+//! which follows the clocks of the zone; all other expressions are left unchanged. The results are equal with one
+//! exception: `extract` rounds times in nanoseconds to a float with a precision of about 200 ns, which can move a time
+//! just before the end of a bin into the next bin. `date_bin` is exact in this case.
 //!
-//! `(extract(epoch from t) / 60)::bigint * 60` stays: the conversion rounds towards zero, so times before 1970 have
-//! other bins. The rule that reads the trees knows it where all times are later.
+//! `(extract(epoch from t) / 60)::bigint * 60` is not rewritten: the conversion rounds towards zero, so times before
+//! 1970 are in other bins. The rule that reads the trees recognises it if all times are since 1970.
 
 use super::args;
 use super::date_bin::date_bin;
@@ -33,7 +33,7 @@ const NANOS_PER_WEEK: i64 = 7 * NANOS_PER_DAY;
 /// 2000-01-03, in nanoseconds since 1970.
 const MONDAY: i64 = 946_857_600 * args::NANOS_PER_SECOND;
 
-/// The rule. It follows the conversion of types.
+/// The rule. It must run after the conversion of types.
 #[derive(Debug)]
 pub(super) struct CanonicalBins;
 
@@ -64,7 +64,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-/// `date_trunc(unit, t)` as bins.
+/// Rewrites `date_trunc(unit, t)` to bins.
 fn truncated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let [unit, time] = arguments(expr, "date_trunc")? else {
         return None;
@@ -85,7 +85,7 @@ fn truncated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let width = IntervalMonthDayNano::new(months, 0, nanos);
     let ty: DataType = time.get_type(schema).ok()?;
     if matches!(ty, DataType::Timestamp(..)) && !args::is_utc(&ty) {
-        // Where clocks change within an hour, as in Chatham, the two functions differ for hours.
+        // Where clocks change within an hour, as in Chatham, the two functions give different results for hours.
         let width = lit(ScalarValue::IntervalMonthDayNano(Some(width)));
         let is_long = months > 0 || nanos >= NANOS_PER_DAY;
         return is_long.then(|| time_bucket().call(vec![width, time.clone()]));
@@ -94,10 +94,10 @@ fn truncated(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     bins(width, (time, &ty), origin)
 }
 
-/// `floor(extract(epoch from t) / n) * n` as bins.
+/// Rewrites `floor(extract(epoch from t) / n) * n` to bins.
 fn floored(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let (floor, seconds) = operands(expr, Operator::Multiply)?;
-    // Either order of the factors.
+    // The factors may be in either order.
     let (floor, seconds) = match constant_number(seconds) {
         Some(seconds) => (floor, seconds),
         None => (seconds, constant_number(floor)?),
@@ -115,7 +115,7 @@ fn floored(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     if !args::text(&constant(part)?)?.eq_ignore_ascii_case("epoch") {
         return None;
     }
-    // Widths of whole seconds, so that the begins of bins are whole seconds, which a float holds exactly.
+    // Only widths of whole seconds are rewritten: then the starts of bins are whole seconds, which are exact as floats.
     let is_whole = seconds >= 1.0 && seconds.fract() == 0.0;
     let limit = (i64::MAX / args::NANOS_PER_SECOND) as f64;
     if !is_whole || seconds >= limit {
@@ -126,7 +126,8 @@ fn floored(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     Some(date_part().call(vec![part.clone(), bins]))
 }
 
-/// Bins of times of this type, which must have no zone or UTC; the origin, in nanoseconds since 1970, is 0 unless told.
+/// The bins of times with this type, which must have no zone or UTC. The origin, in nanoseconds since 1970, is 0 if not
+/// given.
 fn bins(
     width: IntervalMonthDayNano,
     (time, ty): (&Expr, &DataType),
@@ -149,7 +150,7 @@ fn bins(
     Some(date_bin().call(bin))
 }
 
-/// The arguments of a call of this function.
+/// The arguments, if the expression is a call of this function.
 fn arguments<'e>(expr: &'e Expr, name: &str) -> Option<&'e [Expr]> {
     match within(expr) {
         Expr::ScalarFunction(call) if call.name() == name => Some(&call.args),
@@ -164,7 +165,7 @@ fn operands(expr: &Expr, operator: Operator) -> Option<(&Expr, &Expr)> {
     }
 }
 
-/// The expression without its name and without a conversion to a float.
+/// The expression without its alias and without a conversion to a float.
 fn within(expr: &Expr) -> &Expr {
     match expr {
         Expr::Alias(alias) => within(&alias.expr),
@@ -173,7 +174,7 @@ fn within(expr: &Expr) -> &Expr {
     }
 }
 
-/// The value of a constant, which may be converted to another type.
+/// The value of a constant, which may be wrapped in a type conversion.
 fn constant(expr: &Expr) -> Option<ScalarValue> {
     match expr {
         Expr::Literal(value, _) => Some(value.clone()),
@@ -216,7 +217,7 @@ mod tests {
         value.into_array(times.len())
     }
 
-    /// The clocks of these zones change by whole and half hours, at midnight and by day.
+    /// The clocks of these zones change by whole and half hours, at midnight and in the daytime.
     #[test]
     fn truncated_times_in_zones_are_buckets() {
         const ZONES: [&str; 7] = [

@@ -1,8 +1,8 @@
-//! `date_bin(width, time [, origin])`, the function of DataFusion with other types.
+//! `date_bin(width, time [, origin])`: DataFusion's function with other argument types.
 //!
 //! The signature of the original converts times with a zone to nanoseconds, which changes the type of the result and
-//! hides the column from rules. This one keeps the unit and the zone of the times, and replaces the original under its
-//! name.
+//! hides the column from rules. This function keeps the unit and the zone of the times, and replaces the original under
+//! the same name.
 
 use super::args;
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};

@@ -1,4 +1,4 @@
-//! `histogram(value, min, max, buckets)`: how many values lie in each of equally wide buckets.
+//! `histogram(value, min, max, buckets)`: counts the values in buckets of equal width.
 
 use super::args;
 use arrow::array::{ArrayRef, AsArray, Int64Array, ListArray};
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatil
 use std::sync::Arc;
 
 const NAME: &str = "histogram";
-/// Largest number of buckets: a group takes 8 bytes for each.
+/// Maximum number of buckets: a group takes 8 bytes for each of them.
 const BUCKETS_MAX: i64 = 1_000_000;
 
 /// The aggregate `histogram`.
@@ -91,7 +91,7 @@ impl AggregateUDFImpl for Histogram {
     }
 }
 
-/// The counts of a group: below `min`, in each bucket, at or above `max`. Empty as long as there is no value.
+/// The counts of a group: below `min`, in each bucket, and at or above `max`. Empty until the group has a value.
 #[derive(Debug)]
 struct Counts {
     min: f64,
@@ -108,10 +108,10 @@ impl Counts {
         if value >= self.max {
             return self.buckets + 1;
         }
-        // Each part is halved, so that a wide range does not overflow.
+        // Each operand is halved, so that a wide range does not overflow.
         let part = (value / 2.0 - self.min / 2.0) / (self.max / 2.0 - self.min / 2.0);
         let bucket = (part * self.buckets as f64) as usize;
-        // Rounding may yield the number of buckets just below `max`.
+        // For a value just below `max`, rounding may give the number of buckets as the index.
         1 + bucket.min(self.buckets - 1)
     }
 

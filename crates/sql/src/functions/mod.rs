@@ -1,4 +1,4 @@
-//! Functions of time series, for a session of DataFusion. They know nothing of the storage.
+//! Time series functions for a DataFusion session. They are independent of the storage.
 //!
 //! ```text
 //! time_bucket     time_bucket(width, time, ..)
@@ -51,7 +51,7 @@ pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
     functions
 }
 
-/// Rules that must follow the built-in rules of the analyzer.
+/// Analyzer rules that must run after the built-in ones.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     vec![
         Arc::new(gapfill::GapFillRule),
@@ -59,7 +59,7 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     ]
 }
 
-/// Planners of the logical nodes that the rules insert.
+/// Planners for the logical nodes that the rules insert.
 pub(crate) fn extension_planners() -> Vec<Arc<dyn ExtensionPlanner + Send + Sync>> {
     vec![Arc::new(gapfill::GapFillPlanner)]
 }

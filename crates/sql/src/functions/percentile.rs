@@ -1,4 +1,4 @@
-//! `approx_percentile(value, p)`: `approx_percentile_cont` under the name and with the order of arguments that other
+//! `approx_percentile(value, p)`: `approx_percentile_cont` with the name and the order of arguments that other
 //! databases use.
 
 use arrow::datatypes::{DataType, FieldRef};

@@ -1,4 +1,4 @@
-//! `time_bucket(width, time [, timezone] [, origin])`: begin of the bin that contains a time.
+//! `time_bucket(width, time [, timezone] [, origin])`: the start of the bin that contains a time.
 
 use super::args;
 use super::bucket::Buckets;
@@ -94,7 +94,8 @@ impl ScalarUDFImpl for TimeBucket {
         })
     }
 
-    /// Bins that need no time zone become a call of `date_bin`, the only function that the rules of the storage know.
+    /// If the bins need no time zone, the call is replaced by `date_bin`, the only function that the rules of the
+    /// storage recognise.
     fn simplify(&self, mut call: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let constant = |expr: &Expr| match expr {
             Expr::Literal(value, _) => Some(value.clone()),
@@ -128,10 +129,10 @@ impl ScalarUDFImpl for TimeBucket {
     }
 }
 
-/// The begins of the bins of these times, all in steps of this many nanoseconds. A bin outside of the range of times
-/// is null, as for `date_bin`.
+/// The starts of the bins that contain these times, all in steps of this many nanoseconds. A start outside the range of
+/// times is null, as for `date_bin`.
 fn begins(buckets: &Buckets, times: &Int64Array, step: i128) -> Int64Array {
-    // Rows are mostly in order of time, and a bin in a time zone costs a search for the rules of its date.
+    // Rows are mostly in order of time, and computing a bin in a time zone requires a search in the rules of the zone.
     let mut current: Option<(std::ops::Range<i128>, Option<i64>)> = None;
     let begin = |time: Option<i64>| {
         let nanos = i128::from(time?) * step;
@@ -148,7 +149,7 @@ fn begins(buckets: &Buckets, times: &Int64Array, step: i128) -> Int64Array {
     times.iter().map(begin).collect()
 }
 
-/// The type to which an argument for a time zone or an origin is converted.
+/// The type to which a time zone or origin argument is converted.
 fn option_type(function: &str, found: &DataType) -> Result<DataType> {
     match found {
         DataType::Timestamp(_, _) => Ok(found.clone()),

@@ -1,4 +1,4 @@
-//! The arguments of `asof_join` and `window_join`, as they are written.
+//! Reads the arguments of `asof_join` and `window_join`.
 
 use super::asof::Direction;
 use super::syntax::Function;
@@ -11,13 +11,13 @@ use datafusion::sql::sqlparser::parser::Parser;
 pub(super) struct Arguments {
     pub(super) left: TableFactor,
     pub(super) right: TableFactor,
-    /// The columns that are equal in matching rows; `None` for all tags that both tables have.
+    /// The columns that must be equal in matching rows; `None` for all tags that both tables have.
     pub(super) by: Option<Vec<String>>,
     pub(super) time: String,
     pub(super) direction: Direction,
     pub(super) is_strict: bool,
     pub(super) tolerance: Option<ast::Expr>,
-    /// The begin and the end of a window.
+    /// The start and the end of a window.
     pub(super) window: Vec<ast::Expr>,
     /// The aggregates over a window, with the names of their columns.
     pub(super) aggregates: Vec<(String, ast::Expr)>,
@@ -134,7 +134,7 @@ impl Arguments {
     }
 }
 
-/// A table; names were rewritten to subqueries before.
+/// A table; names have already been rewritten to subqueries.
 fn table(function: Function, expr: ast::Expr) -> Result<TableFactor> {
     match expr {
         ast::Expr::Subquery(subquery) => Ok(TableFactor::Derived {
@@ -150,7 +150,7 @@ fn table(function: Function, expr: ast::Expr) -> Result<TableFactor> {
     }
 }
 
-/// The names of columns: one as a text or a name, several in a list.
+/// The names of columns: a single text or name, or a list of them.
 fn columns(function: Function, expr: ast::Expr) -> Result<Vec<String>> {
     let several = |exprs: Vec<ast::Expr>| {
         let names = exprs.into_iter().map(|expr| columns(function, expr));
@@ -169,7 +169,7 @@ fn columns(function: Function, expr: ast::Expr) -> Result<Vec<String>> {
     }
 }
 
-/// An expression that is written as it is or as a text.
+/// An expression, written directly or as a text.
 fn parsed(expr: ast::Expr) -> Result<ast::Expr> {
     let ast::Expr::Value(value) = &expr else {
         return Ok(expr);

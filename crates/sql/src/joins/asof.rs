@@ -1,4 +1,4 @@
-//! Joins each left row with one right row: the newest at or before its time, the next, or the nearest.
+//! Joins each left row with one right row: the newest at or before its time, the next one, or the nearest one.
 
 use super::keyed::{Keyed, Target};
 use super::reader::{Left, Position, Right, RightRow};
@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use std::sync::Arc;
 
-/// The side of a left row on which its right row lies.
+/// The side of a left row on which its right row is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Direction {
     Backward,
@@ -16,28 +16,29 @@ pub(super) enum Direction {
     Nearest,
 }
 
-/// The rule by which rows are matched.
+/// The rule for matching rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AsOf {
     pub(super) direction: Direction,
-    /// Whether rows of the same time do not match.
+    /// Whether rows with the same time do not match.
     pub(super) is_strict: bool,
     /// Maximum distance in time.
     pub(super) tolerance: Option<i128>,
 }
 
-/// Maximum number of right batches of which a result takes rows. They stay in memory until the result is complete.
+/// Maximum number of right batches from which a result takes rows. These batches are kept in memory until the result is
+/// complete.
 const SOURCES_MAX: usize = 16;
 
-/// A run of the join.
+/// An execution of the join.
 pub(super) struct AsOfJoin {
     left: Left,
     right: Right,
     rule: AsOf,
     schema: SchemaRef,
-    /// Behind the rows that may match backward.
+    /// The position after the rows that may match backward.
     past: Position,
-    /// The first row that may match forward, and the end of the rows with its time.
+    /// The first row that may match forward, and the end of the rows that have its time.
     ahead: Position,
     run: Option<(Position, Position)>,
 }
@@ -76,7 +77,7 @@ impl AsOfJoin {
         )?))
     }
 
-    /// The right row of a left row.
+    /// The right row that matches a left row.
     async fn matched(&mut self, left: &Keyed, row: usize) -> Result<Option<RightRow>> {
         let Some(time) = left.joined_time(row) else {
             return Ok(None);
@@ -107,7 +108,7 @@ impl AsOfJoin {
         };
         let with_distance = |row: RightRow| distance(&row).map(|distance| (distance, row));
         let (past, ahead) = (past.and_then(with_distance), ahead.and_then(with_distance));
-        // Of two equally near rows the older one.
+        // If two rows are equally near, the older one is chosen.
         let nearest = past
             .into_iter()
             .chain(ahead)
@@ -115,7 +116,7 @@ impl AsOfJoin {
         Ok(nearest.map(|(_, row)| row))
     }
 
-    /// The last row before a time; it may have another key.
+    /// The last row before a time; it may have a different key.
     async fn last_before(&mut self, key: &[u8], time: i128) -> Result<Option<RightRow>> {
         let target = Target {
             key,
@@ -126,7 +127,7 @@ impl AsOfJoin {
         Ok(self.right.row_before(self.past))
     }
 
-    /// The last row of the next time; it may have another key.
+    /// The last row among those with the next time; it may have a different key.
     async fn first_after(&mut self, key: &[u8], time: i128) -> Result<Option<RightRow>> {
         let target = Target {
             key,
@@ -157,7 +158,7 @@ impl AsOfJoin {
 }
 
 impl Position {
-    /// The number of the batch that holds the row before this position.
+    /// The number of the batch that contains the row before this position.
     fn batch_before(self) -> usize {
         self.batch.saturating_sub(usize::from(self.row == 0))
     }
@@ -167,7 +168,7 @@ impl Position {
 #[derive(Default)]
 struct Matches {
     sources: Vec<Arc<Keyed>>,
-    /// For each left row the source and its row, counted from 1; source 0 is a row of nulls.
+    /// For each left row, the number of the source and the row in it, counted from 1; source 0 is a row of nulls.
     rows: Vec<(usize, usize)>,
 }
 

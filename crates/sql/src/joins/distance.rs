@@ -1,4 +1,4 @@
-//! Distances in time, as arguments give them: intervals for timestamps, numbers for times that are integers.
+//! Distances in time, as given in arguments: intervals for timestamps, and numbers for times that are integers.
 
 use crate::types::interval_nanos;
 use arrow::array::RecordBatch;
@@ -12,7 +12,7 @@ use datafusion::physical_expr::create_physical_expr;
 use datafusion::sql::sqlparser::ast;
 use std::sync::Arc;
 
-/// The distance that a constant argument gives: nanoseconds, or a number if the times are integers.
+/// The distance that a constant argument represents: nanoseconds, or a plain number if the times are integers.
 pub(super) fn distance(
     (function, argument): (&str, &str),
     sql: ast::Expr,

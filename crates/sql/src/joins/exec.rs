@@ -1,4 +1,4 @@
-//! The operator. It merges both inputs, which are sorted by key and time.
+//! The join operator. It merges both inputs, which are sorted by key and time.
 
 use super::asof::{AsOf, AsOfJoin};
 use super::keyed::{Encoder, ORDER, Side};
@@ -40,7 +40,7 @@ pub(super) struct TimeJoinExec {
     right: Arc<dyn ExecutionPlan>,
     sides: (Side, Side),
     columns: Columns,
-    /// The orders of the inputs. The output has the order of the left one.
+    /// The sort orders of the inputs. The output is sorted like the left input.
     orders: (LexOrdering, LexOrdering),
     properties: Arc<PlanProperties>,
 }
@@ -178,7 +178,7 @@ impl ExecutionPlan for TimeJoinExec {
                 aggregates.iter().map(|expr| expr.expressions()).collect()
             }
         };
-        // A long search in an input returns no rows, and must let go of the thread to be cancelled.
+        // A long search in an input returns no rows, so the operator must yield explicitly to be cancellable.
         let left = Left::new(
             make_cooperative(self.left.execute(0, Arc::clone(&context))?),
             Encoder::new(&self.left.schema(), &self.sides.0, Vec::new())?,
@@ -211,7 +211,7 @@ impl ExecutionPlan for TimeJoinExec {
     }
 }
 
-/// A run of the operator.
+/// An execution of the operator.
 enum State {
     AsOf(AsOfJoin),
     Window(WindowJoin),

@@ -1,6 +1,7 @@
-//! The rows of a batch with their keys and times, as the join compares them.
+//! The rows of a batch with their keys and times, in a form that the join can compare.
 //!
-//! Keys are encoded as bytes that sort like the values, so that a dictionary of one input equals a text of the other.
+//! Keys are encoded as bytes that sort like the values, so that dictionary values of one input equal plain texts of the
+//! other.
 
 use crate::types::nanos_of;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
@@ -13,13 +14,13 @@ use datafusion::physical_expr::PhysicalExpr;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// The order of both inputs, in each of their key columns and in their times.
+/// The sort order of both inputs, for each of their key columns and for their times.
 pub(super) const ORDER: SortOptions = SortOptions {
     descending: false,
     nulls_first: true,
 };
 
-/// The columns of an input by which it is joined.
+/// The columns of an input that the join compares.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Side {
     pub(super) by: Vec<usize>,
@@ -42,23 +43,23 @@ pub(super) struct Encoder {
     side: Side,
     converter: Option<RowConverter>,
     step: i128,
-    /// For each aggregate its arguments.
+    /// For each aggregate, its arguments.
     arguments: Vec<Vec<Arc<dyn PhysicalExpr>>>,
 }
 
-/// A batch that is encoded.
+/// An encoded batch.
 pub(super) struct Keyed {
     pub(super) batch: RecordBatch,
-    /// For each aggregate the values of its arguments.
+    /// For each aggregate, the values of its arguments.
     pub(super) values: Vec<Vec<ArrayRef>>,
     keys: Option<Rows>,
-    /// Rows without a null in their keys.
+    /// Marks the rows whose keys contain no null.
     valid: Option<NullBuffer>,
     times: Int64Array,
     step: i128,
 }
 
-/// A place in the order of the rows: in front of all rows with this key and time, or behind them.
+/// A position in the order of the rows: before all rows with this key and time, or after them.
 pub(super) struct Target<'k> {
     pub(super) key: &'k [u8],
     pub(super) time: i128,
@@ -154,13 +155,14 @@ impl Keyed {
         is_valid.then(|| i128::from(self.times.value(row)) * self.step)
     }
 
-    /// The time of a row that can be joined: neither the time nor a part of the key is null.
+    /// The time of a row that can be joined, which requires that neither the time nor a part of the key is null;
+    /// otherwise `None`.
     pub(super) fn joined_time(&self, row: usize) -> Option<i128> {
         let is_valid = self.valid.as_ref().is_none_or(|valid| valid.is_valid(row));
         self.time(row).filter(|_| is_valid)
     }
 
-    /// Whether a row precedes a place.
+    /// Whether a row comes before a target position.
     fn precedes(&self, row: usize, target: &Target<'_>) -> bool {
         let times = || self.time(row).cmp(&Some(target.time));
         match self.key(row).cmp(target.key).then_with(times) {
@@ -170,10 +172,10 @@ impl Keyed {
         }
     }
 
-    /// The first row at or after `from` that does not precede a place; the number of rows if there is none. The cost
-    /// depends on the logarithm of the distance.
+    /// The first row at or after `from` that does not come before the target; the number of rows if no such row exists.
+    /// The cost is logarithmic in the distance.
     pub(super) fn seek(&self, from: usize, target: &Target<'_>) -> usize {
-        // Every row below `low` precedes the place, no row from `high` on does.
+        // Every row below `low` comes before the target, and no row from `high` on does.
         let (mut low, mut high, mut step) = (from, self.len(), 1);
         while low + step <= high {
             let row = low + step - 1;
@@ -195,7 +197,7 @@ impl Keyed {
     }
 }
 
-/// Size of the values of an array. It may be a slice of an array that other batches share.
+/// Size of the values of an array, which may be a slice of an array that other batches share.
 fn bytes_of(array: &ArrayRef) -> usize {
     let bytes = array.to_data().get_slice_memory_size();
     bytes.unwrap_or_else(|_| array.get_array_memory_size())

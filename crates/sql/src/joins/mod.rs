@@ -1,4 +1,4 @@
-//! Joins on time: `asof_join`, `window_join` and ASOF JOIN. They know nothing of the storage.
+//! Joins on time: `asof_join`, `window_join` and ASOF JOIN. They are independent of the storage.
 //!
 //! ```text
 //! SQL text   syntax      rewrites statements so that the planner sees every table and every ASOF JOIN

@@ -1,4 +1,4 @@
-//! The logical node: each left row with its right row, or with aggregates of right rows.
+//! The logical node: joins each left row with its right row, or with aggregates of right rows.
 
 use super::asof::AsOf;
 use super::keyed::{Side, step_of};
@@ -22,14 +22,14 @@ pub(super) enum Rule {
     Window(Window, Vec<Expr>),
 }
 
-/// The node. It has the columns of the left input, and the columns of the right input or the aggregates.
+/// The node. It has the columns of the left input, followed by the columns of the right input or the aggregates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TimeJoin {
     pub(super) left: LogicalPlan,
     pub(super) right: LogicalPlan,
-    /// The columns, left and right, that are equal in matching rows.
+    /// The pairs of left and right columns that must be equal in matching rows.
     pub(super) by: Vec<(Column, Column)>,
-    /// The times, left and right.
+    /// The time columns of the left and the right input.
     pub(super) times: (Column, Column),
     pub(super) rule: Rule,
     schema: DFSchemaRef,
@@ -43,7 +43,7 @@ impl TimeJoin {
         times: (Column, Column),
         rule: Rule,
     ) -> Result<LogicalPlan> {
-        // The inputs are read in the order of these columns. Series are stored in the order of their columns.
+        // The inputs are sorted by these columns in this order. Series are stored in the order of their columns.
         by.sort_by_key(|(column, _)| left.schema().index_of_column(column).ok());
         for (one, other) in &by {
             let types = (type_of(&left, one)?, type_of(&right, other)?);
@@ -118,7 +118,7 @@ impl TimeJoin {
         )
     }
 
-    /// The columns of each input by which it is joined.
+    /// The columns of each input that the join compares.
     pub(super) fn sides(&self) -> Result<(Side, Side)> {
         let side = |plan: &LogicalPlan, by: Vec<&Column>, time: &Column| {
             let index = |column: &Column| plan.schema().index_of_column(column);
@@ -141,7 +141,7 @@ pub(super) fn type_of(plan: &LogicalPlan, column: &Column) -> Result<DataType> {
     Ok(plan.schema().field(at).data_type().clone())
 }
 
-/// The type of the values of a column, which a dictionary may hold.
+/// The type of the values of a column, even if a dictionary holds them.
 pub(super) fn value_type(ty: &DataType) -> &DataType {
     match ty {
         DataType::Dictionary(_, value) => value_type(value),
@@ -151,7 +151,7 @@ pub(super) fn value_type(ty: &DataType) -> &DataType {
     }
 }
 
-/// Expressions have no order.
+/// Expressions have no order, so nodes have none either.
 impl PartialOrd for TimeJoin {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         (self == other).then_some(Ordering::Equal)
@@ -215,7 +215,7 @@ impl UserDefinedLogicalNodeCore for TimeJoin {
         };
         let other = match self.rule {
             Rule::AsOf(_) => other.collect(),
-            // The optimizer adds the columns in `expressions`.
+            // The optimizer adds the columns used in `expressions`.
             Rule::Window(..) => Vec::new(),
         };
         Some(vec![needed(own.collect(), left), needed(other, right)])

@@ -1,4 +1,4 @@
-//! Makes the operator of the node.
+//! Creates the operator for the node.
 
 use super::exec::{Columns, TimeJoinExec};
 use super::node::{Rule, TimeJoin};

@@ -1,9 +1,9 @@
-//! Pushes conditions above a join below it.
+//! Pushes conditions down through a join on time.
 //!
-//! A condition on left columns alone moves to the left input: the join keeps every left row, and each left row's result
-//! depends on no other left row. It also restricts the right input, where only rows that no left row can match are
-//! dropped: a condition on columns that are equal in matching rows holds for both, and a range of left times widened by
-//! the reach of the join contains all times that match.
+//! A condition on left columns alone moves to the left input, because the join keeps every left row and the result of a
+//! left row depends on no other left row. It also restricts the right input, as far as this drops only rows that cannot
+//! match any left row. A condition on columns that are equal in matching rows applies to both inputs; a range of left
+//! times, extended by the reach of the join, contains all right times that can match.
 
 use super::asof::{AsOf, Direction};
 use super::node::{Rule, TimeJoin, type_of};
@@ -18,7 +18,8 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
 
-/// The rule. DataFusion's own rule brings conditions to the join before, and to the tables in its next pass.
+/// The rule. DataFusion's own rule moves conditions to the join before this one runs, and on to the tables in its next
+/// pass.
 #[derive(Debug)]
 pub(crate) struct PushBelowTimeJoin;
 
@@ -73,7 +74,7 @@ fn filtered(plan: LogicalPlan, conditions: Vec<Expr>) -> Result<LogicalPlan> {
     })
 }
 
-/// Whether a condition depends on left columns alone.
+/// Whether a condition depends only on left columns.
 fn is_of_left(join: &TimeJoin, condition: &Expr) -> bool {
     let columns = condition.column_refs();
     let mut columns = columns.iter();
@@ -99,7 +100,7 @@ fn has_subquery(condition: &Expr) -> bool {
         .unwrap_or(true)
 }
 
-/// The condition on the right columns, if all its columns are equal in matching rows.
+/// The condition on the right columns, if each of its columns must be equal in matching rows.
 fn on_keys(join: &TimeJoin, condition: &Expr) -> Result<Option<Expr>> {
     let other = |column: &Column| {
         join.by
@@ -109,7 +110,7 @@ fn on_keys(join: &TimeJoin, condition: &Expr) -> Result<Option<Expr>> {
     };
     for column in condition.column_refs() {
         match other(column) {
-            // Constants in the condition have the type of the column.
+            // Constants in the condition have the type of the left column.
             Some(right) if type_of(&join.left, column)? == type_of(&join.right, right)? => {}
             _ => return Ok(None),
         }
@@ -126,7 +127,7 @@ fn on_keys(join: &TimeJoin, condition: &Expr) -> Result<Option<Expr>> {
     Ok(Some(replaced.data))
 }
 
-/// The conditions on the right times that follow from conditions on the left times.
+/// The conditions on right times that follow from conditions on left times.
 fn on_times(join: &TimeJoin, conditions: &[Expr]) -> Result<Vec<Expr>> {
     let (before, after) = reach(&join.rule);
     let (mut low, mut high) = (None::<i128>, None::<i128>);
@@ -154,7 +155,7 @@ fn on_times(join: &TimeJoin, conditions: &[Expr]) -> Result<Vec<Expr>> {
     Ok(low.into_iter().chain(high).collect())
 }
 
-/// The distance of the first and the last right time that can match from the left time; `None` if there is no limit.
+/// The distances from the left time to the first and to the last right time that can match; `None` if unlimited.
 fn reach(rule: &Rule) -> (Option<i128>, Option<i128>) {
     match rule {
         Rule::Window(Window { from, to }, _) => (Some(*from), Some(*to)),
@@ -170,7 +171,7 @@ fn reach(rule: &Rule) -> (Option<i128>, Option<i128>) {
     }
 }
 
-/// The comparison of a column with a constant time, in nanoseconds.
+/// The comparison of a column with a constant time in nanoseconds.
 fn bound(time: &Column, condition: &Expr) -> Option<(Operator, i128)> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
         return None;
@@ -186,7 +187,7 @@ fn bound(time: &Column, condition: &Expr) -> Option<(Operator, i128)> {
     }
 }
 
-/// A time as a constant of a type, rounded down or up; `None` for other types, and for times beyond their range.
+/// A time as a constant with this type, rounded down or up; `None` for other types, and for times outside their range.
 fn constant(nanos: i128, ty: &DataType, is_up: bool) -> Option<ScalarValue> {
     let DataType::Timestamp(unit, zone) = ty else {
         return None;

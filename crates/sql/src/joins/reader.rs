@@ -1,7 +1,7 @@
-//! Both inputs of a join, read forward.
+//! Reads both inputs of a join, from beginning to end.
 //!
-//! The batches of the right input stay in memory from the first row that is still needed to the last row that was
-//! read. Positions in it only move forward.
+//! The batches of the right input are kept in memory from the first row that is still needed to the last row that was
+//! read. Positions in this input only move forward.
 
 use super::keyed::{Encoder, Keyed, Target};
 use arrow::datatypes::SchemaRef;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) struct Left {
     stream: SendableRecordBatchStream,
     encoder: Encoder,
-    /// The current batch, and its first row that was not joined.
+    /// The current batch, and the index of the first row in it that is not joined yet.
     current: Option<(Arc<Keyed>, usize)>,
 }
 
@@ -30,7 +30,7 @@ impl Left {
         }
     }
 
-    /// The batch with the next row, and the row's number.
+    /// The batch that contains the next row, and the row's index.
     pub(super) async fn current(&mut self) -> Result<Option<(Arc<Keyed>, usize)>> {
         loop {
             if let Some((batch, row)) = self
@@ -47,7 +47,7 @@ impl Left {
         }
     }
 
-    /// Sets the next row of the current batch.
+    /// Sets the index of the next row in the current batch.
     pub(super) fn continue_at(&mut self, next: usize) {
         if let Some((_, row)) = &mut self.current {
             *row = next;
@@ -55,8 +55,8 @@ impl Left {
     }
 }
 
-/// A position in the right input: the number of a batch, and a row in it. The end is row 0 of the batch after the last
-/// one.
+/// A position in the right input: the number of a batch, and a row in it. The end is row 0 of the batch number after
+/// the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     pub(super) batch: usize,
@@ -70,7 +70,7 @@ pub(super) type RightRow = (Arc<Keyed>, usize);
 pub(super) struct Right {
     stream: SendableRecordBatchStream,
     encoder: Encoder,
-    /// No batch is empty.
+    /// The batches in memory. No batch is empty.
     batches: VecDeque<Arc<Keyed>>,
     /// Number of the first batch in memory.
     first: usize,
@@ -98,7 +98,7 @@ impl Right {
         self.stream.schema()
     }
 
-    /// Reads up to the batch with this number; `None` if the input ends before.
+    /// Reads up to the batch with this number; `None` if the input ends earlier.
     async fn batch(&mut self, number: usize) -> Result<Option<&Arc<Keyed>>> {
         let at = number - self.first;
         while at >= self.batches.len() && !self.is_ended {
@@ -115,7 +115,7 @@ impl Right {
         Ok(self.batches.get(at))
     }
 
-    /// The first row at or after `from` that does not precede a place.
+    /// The first row at or after `from` that does not come before the target.
     pub(super) async fn seek(&mut self, from: Position, target: &Target<'_>) -> Result<Position> {
         let mut at = from;
         while let Some(batch) = self.batch(at.batch).await? {
@@ -146,7 +146,7 @@ impl Right {
         Some((Arc::clone(batch), batch.len() - 1))
     }
 
-    /// The rows between two positions that are in memory, batch by batch.
+    /// The rows between two positions, batch by batch. They must be in memory.
     pub(super) fn rows(
         &self,
         from: Position,

@@ -1,4 +1,4 @@
-//! Plans the functions, and ASOF JOIN, as the node.
+//! Plans the functions and ASOF JOIN as nodes.
 
 use super::arguments::Arguments;
 use super::asof::{AsOf, Direction};
@@ -18,13 +18,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 use std::collections::BTreeSet;
 
-/// The names of the inputs of the functions, by which plans tell their columns apart.
+/// The qualifiers of the functions' inputs. Plans use them to distinguish columns.
 const SIDES: [&str; 2] = ["left", "right"];
 
-/// Added to the name of a right column if the name is taken.
+/// Suffix for the name of a right column if its name is already in use.
 const SUFFIX: &str = "_right";
 
-/// Plans joins on time among the tables of FROM.
+/// Plans joins on time in the FROM clause.
 #[derive(Debug)]
 pub(crate) struct JoinRelations;
 
@@ -127,7 +127,7 @@ fn called(
                 if !matches!(expr, Expr::AggregateFunction(_)) {
                     return plan_err!("{name}: {expr} is not an aggregate");
                 }
-                // The right side, so that a left column may have the same name.
+                // Qualified as the right side, so that a left column may have the same name.
                 aggregates.push(expr.alias_qualified(Some(SIDES[1]), column));
             }
             Rule::Window(Window { from, to }, aggregates)
@@ -138,7 +138,7 @@ fn called(
     let columns = left.schema().fields().len();
     let is_asof = matches!(rule, Rule::AsOf(_));
     let plan = TimeJoin::plan((left, right), pairs, times, rule)?;
-    // The columns of the result, without the right columns that equal left ones.
+    // The columns of the result, without those right columns that must equal left columns.
     let mut taken = BTreeSet::new();
     let mut exprs = Vec::new();
     for (at, (table, field)) in plan.schema().iter().enumerate() {
@@ -154,7 +154,7 @@ fn called(
     LogicalPlanBuilder::from(plan).project(exprs)?.build()
 }
 
-/// The columns that both tables have as texts, of which one at least is a tag.
+/// The columns that both tables have as texts, where at least one of the two is a tag.
 fn common_tags(left: &DFSchema, right: &DFSchema) -> Vec<String> {
     let is_tag = |ty: &DataType| matches!(ty, DataType::Dictionary(..));
     let is_text = |ty: &DataType| *value_type(ty) == DataType::Utf8;
@@ -171,7 +171,7 @@ fn common_tags(left: &DFSchema, right: &DFSchema) -> Vec<String> {
     common.map(|field| field.name().clone()).collect()
 }
 
-/// Plans tables whose last join is an ASOF JOIN.
+/// Plans a FROM item whose last join is an ASOF JOIN.
 fn joined(
     mut tables: TableWithJoins,
     context: &mut dyn RelationPlannerContext,
@@ -261,7 +261,7 @@ fn joined(
     LogicalPlanBuilder::from(plan).project(shown)?.build()
 }
 
-/// The columns that a condition compares, the left one first.
+/// The two columns that a condition compares, the left one first.
 fn compared(condition: &Expr, left: &DFSchema) -> Option<(Operator, (Column, Column))> {
     let Expr::BinaryExpr(BinaryExpr {
         left: one,

@@ -1,4 +1,4 @@
-//! Rewrites statements so that the planner sees every table and every ASOF JOIN.
+//! Rewrites statements so that the planner recognises every table argument and every ASOF JOIN.
 //!
 //! ```text
 //! asof_join(trades, 'wind.speed', ..)     =>  asof_join((SELECT * FROM trades), (SELECT * FROM "wind"."speed"), ..)
@@ -40,7 +40,7 @@ impl Function {
     }
 }
 
-/// Whether a token is a name of this module: only statements with one are rewritten.
+/// Whether a token is a keyword of this module. Only statements with such a token are rewritten.
 pub(crate) fn is_named(token: &Token) -> bool {
     let names = ["ASOF", Function::AsOf.name(), Function::Window.name()];
     matches!(token, Token::Word(word) if names.iter().any(|name| word.value.eq_ignore_ascii_case(name)))
@@ -50,7 +50,7 @@ pub(crate) fn is_named(token: &Token) -> bool {
 pub(crate) fn prepare(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => {
-            // The rewriter never breaks off.
+            // The visitor never stops early.
             let _: ControlFlow<()> = statement.visit(&mut Rewriter);
         }
         Statement::Explain(explain) => prepare(&mut explain.statement),
@@ -116,7 +116,7 @@ fn nest(tables: &mut TableWithJoins, mut joins: usize) {
     }
 }
 
-/// The query that reads the table with this name.
+/// A query that reads the table with this name.
 fn query_of(expr: &ast::Expr) -> Option<Box<Query>> {
     let parts = match expr {
         ast::Expr::Identifier(name) => vec![name.clone()],
@@ -124,7 +124,7 @@ fn query_of(expr: &ast::Expr) -> Option<Box<Query>> {
         ast::Expr::Value(value) => {
             let name = value.value.clone().into_string()?;
             let parts: Vec<&str> = name.split('.').collect();
-            // A name may have a catalog, a schema and a table.
+            // A name may consist of a catalog, a schema and a table.
             let parts = match parts.len() {
                 1..=3 if !parts.contains(&"") => parts,
                 _ => vec![&*name],

@@ -83,7 +83,7 @@ fn table(rng: &mut Rng, context: &SessionContext, name: &str, rows: u64, spread:
         TimeUnit::Nanosecond,
     ]);
     let step = nanos_of(unit);
-    // Times that differ between units, and many equal ones.
+    // Times that differ between units, and many equal times.
     let per_second = nanos_of(TimeUnit::Second) / step;
     let mut keys: Vec<Option<String>> = Vec::new();
     let mut times: Vec<Option<i64>> = Vec::new();
@@ -134,7 +134,7 @@ fn table(rng: &mut Rng, context: &SessionContext, name: &str, rows: u64, spread:
     found
 }
 
-/// Whether rows have the same key, and the distance of the right row from the left one.
+/// The distance from the left row to the right one; `None` if their keys differ.
 fn distance(left: &Row, right: &Row) -> Option<i128> {
     let is_equal = left.key.is_some() && left.key == right.key;
     is_equal.then_some(right.time? - left.time?)
@@ -145,7 +145,7 @@ const SECOND: i128 = 1_000_000_000;
 /// A condition on a row.
 type Condition = Box<dyn Fn(&Row) -> bool>;
 
-/// Conditions on the left rows, as SQL and as their meaning.
+/// A condition on the left rows, as SQL and as a closure.
 fn condition(rng: &mut Rng) -> (String, Condition) {
     let at = rng.between(-6, 6);
     let nanos = i128::from(at) * SECOND;
@@ -214,13 +214,13 @@ async fn as_of(rng: &mut Rng, context: &SessionContext, (left, right): (&[Row], 
                 && most.is_none_or(|most| distance.abs() <= most)
         };
         let distances = right.iter().filter_map(|other| distance(row, other));
-        // Of two equally near rows the older one.
+        // If two rows are equally near, the older one is expected.
         let best = distances
             .filter(fits)
             .min_by_key(|distance| (distance.abs(), *distance));
         let numbers = found.column(1).as_primitive::<Int64Type>();
         let match_number = numbers.is_valid(at).then(|| numbers.value(at) as usize);
-        // Of rows with one time any is right here, because a sort does not keep their order.
+        // Among rows with the same time any row is correct, because the sort does not preserve their order.
         let own = match_number.map(|number| distance(row, &right[number]));
         assert_eq!(own, best.map(Some), "{sql}\n{row:?}");
         let time = ScalarValue::try_from_array(found.column(2), at).unwrap();

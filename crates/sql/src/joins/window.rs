@@ -1,7 +1,7 @@
 //! Joins each left row with aggregates of the right rows in a window around its time.
 //!
-//! Windows only move forward. An aggregate that can take values back exactly moves with them; the other ones, such as a
-//! sum of floating-point numbers, are computed anew from the rows of each window.
+//! Windows only move forward. An aggregate that can remove values exactly is updated as the window moves; other
+//! aggregates, such as sums of floating-point numbers, are recomputed from the rows of each window.
 
 use super::keyed::{Keyed, Target};
 use super::reader::{Left, Position, Right};
@@ -13,7 +13,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A window: the distance of its first and last time from the time of the left row.
+/// A window: the distances of its first and its last time from the time of the left row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Window {
     pub(super) from: i128,
@@ -23,13 +23,13 @@ pub(super) struct Window {
 /// An aggregate.
 struct Aggregate {
     expr: Arc<AggregateFunctionExpr>,
-    /// Whether it can move with the window.
+    /// Whether it can be updated as the window moves.
     is_exact: bool,
-    /// The state of the last window, if it can move.
+    /// The state for the last window, if the aggregate can be updated.
     running: Option<(Position, Position, Box<dyn Accumulator>)>,
 }
 
-/// A run of the join.
+/// An execution of the join.
 pub(super) struct WindowJoin {
     left: Left,
     right: Right,
@@ -69,7 +69,7 @@ impl WindowJoin {
         };
         let mut values: Vec<Vec<ScalarValue>> = vec![Vec::new(); self.aggregates.len()];
         for row in first..left.len() {
-            // A large window takes long to compute: the statement can be cancelled before each.
+            // Computing a large window takes long, so the statement can be cancelled before each window.
             tokio::task::consume_budget().await;
             let window = self.window_of(&left, row).await?;
             for (number, aggregate) in self.aggregates.iter_mut().enumerate() {
@@ -121,7 +121,7 @@ impl Aggregate {
         })
     }
 
-    /// The value for a window; `number` is the number of the aggregate.
+    /// The value of an aggregate for a window; `number` is the index of the aggregate.
     fn value(
         &mut self,
         right: &Right,

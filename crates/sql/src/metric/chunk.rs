@@ -1,4 +1,4 @@
-//! Rows of a member, read piece by piece: a query stops between two pieces and goes on later.
+//! Reads the rows of a member in pieces, so that a query can pause between two pieces and continue later.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::filters::ValueRange;
@@ -10,7 +10,7 @@ use std::ops::Bound;
 use tidalite::AnyRead;
 use tidalite::{Series, SeriesInfo, Steps};
 
-/// The next rows of a part, in ascending order of time, and where the rows behind them begin.
+/// Some rows of a part, in ascending order of time, and the position at which the next rows begin.
 struct Rows {
     times: Vec<i64>,
     /// The words of the wanted columns.
@@ -19,11 +19,11 @@ struct Rows {
     next: Option<i64>,
 }
 
-/// Where the next rows of each part of a member begin, and where the last ones end, in steps of the part; `None` for a
-/// part without further rows.
+/// The remaining rows of each part of a member: the first and the last step, in steps of the part; `None` for a part
+/// without further rows.
 pub(crate) type Left = Vec<Option<(i64, i64)>>;
 
-/// The rows of a member within an interval, in steps of each of its parts.
+/// Reads the rows of a member within an interval, which is given in steps of each of its parts.
 pub(crate) struct MemberRows<'q> {
     layout: &'q Layout,
     member: &'q Member,
@@ -60,17 +60,17 @@ impl<'q> MemberRows<'q> {
         }
     }
 
-    /// Continues where a scan of the same member stopped.
+    /// Continues at the position where an earlier scan of the same member stopped.
     pub(crate) fn resume(self, left: Left) -> Self {
         Self { left, ..self }
     }
 
-    /// Where the next piece begins; `None` if no row is left.
+    /// The position of the next piece; `None` if no rows remain.
     pub(crate) fn left(self) -> Option<Left> {
         self.left.iter().any(Option::is_some).then_some(self.left)
     }
 
-    /// Reads about `rows` rows, at least one if any are left.
+    /// Reads about `rows` rows, but at least one if any remain.
     pub(crate) fn next(&mut self, snapshot: &AnyRead, rows: usize) -> Result<Option<Piece>> {
         match &self.member.parts[..] {
             [part] => {
@@ -102,7 +102,7 @@ impl<'q> MemberRows<'q> {
             .collect::<Result<Vec<_>>>()?;
         let mut times: Vec<Vec<i64>> = Vec::new();
         let mut words = Vec::new();
-        // Rows of a part that stopped early are complete only before the time where it goes on.
+        // If a part stopped early, its rows are complete only before the time at which it will continue.
         let mut complete_to = i64::MAX;
         for (at, part) in parts.iter().enumerate() {
             let found = match self.left[at] {
@@ -143,7 +143,7 @@ impl<'q> MemberRows<'q> {
         }))
     }
 
-    /// The columns of a part that are wanted.
+    /// The wanted columns that belong to a part.
     fn columns_of(&self, part: usize) -> impl Iterator<Item = usize> + '_ {
         self.columns
             .iter()
@@ -157,7 +157,7 @@ impl<'q> MemberRows<'q> {
         self.columns_of(part).map(|_| Vec::new()).collect()
     }
 
-    /// Reads about `rows` rows of a part; rows of one time are not separated.
+    /// Reads about `rows` rows of a part. Rows with the same time are never separated.
     fn read(
         &self,
         series: &Series<'_>,
@@ -169,10 +169,10 @@ impl<'q> MemberRows<'q> {
         let mut query = series
             .query(Steps(from)..=Steps(to))
             .columns(columns.iter().copied());
-        // Rows of a joined member have values of several series, so none can be judged by the values of one.
+        // A row of a joined member has values of several series, so the values of one series cannot exclude it.
         if self.member.parts.len() == 1 {
             for range in self.ranges {
-                // A row without the column has null there, which no comparison selects.
+                // A part without the column has nulls in it, and no comparison selects null.
                 let Some((_, number)) = self.member.columns[range.column] else {
                     return Ok(Rows {
                         times: Vec::new(),
@@ -205,7 +205,7 @@ impl<'q> MemberRows<'q> {
                 found.next = Some(last + 1);
                 break;
             }
-            // More rows of the last time may follow in the next vector.
+            // The next vector may contain more rows with the last time.
             if first < last {
                 let kept = found.times.partition_point(|&time| time < last);
                 found.times.truncate(kept);
@@ -220,8 +220,8 @@ impl<'q> MemberRows<'q> {
         Ok(found)
     }
 
-    /// The wanted columns as arrays of the table's types, with this number of rows. `takes` selects, for each part, the
-    /// row of each joined row.
+    /// The wanted columns as arrays with the types of the table and this number of rows. `takes` contains, for each
+    /// part, the index of its row for each joined row.
     fn arrays(
         &self,
         series: &[&Series<'_>],
@@ -268,14 +268,14 @@ fn cast(array: ArrayRef, ty: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// Whether rows outside a range may be skipped: NaN lies in no range of the database, but for comparisons of Arrow it is
-/// greater than every number.
+/// Whether rows outside a range may be skipped. In the database no range contains NaN, but in comparisons of Arrow NaN
+/// is greater than every number.
 fn may_skip(series: &Series<'_>, number: usize, range: &ValueRange) -> Result<bool> {
     let bounded = !matches!(range.high, Bound::Unbounded);
     Ok(bounded || series.query(..).aggregate(number)?.nan_count() == 0)
 }
 
-/// Times of the table for steps of a part.
+/// Converts steps of a part to times of the table.
 pub(crate) fn table_times(part: &Part, mut steps: Vec<i64>) -> Result<Vec<i64>> {
     if part.clock.is_same() {
         return Ok(steps);
@@ -293,8 +293,8 @@ pub(crate) fn table_times(part: &Part, mut steps: Vec<i64>) -> Result<Vec<i64>> 
     Ok(steps)
 }
 
-/// Joins ascending lists of times: all times, and for each list the row of each time. If several lists have a time
-/// several times, their first rows are paired, then their second, and so on.
+/// Joins ascending lists of times. Returns all times, and for each list the index of its row at each time. If a time
+/// occurs several times in several lists, their first rows are paired, then their second rows, and so on.
 fn join(lists: &[Vec<i64>]) -> (Vec<i64>, Vec<UInt64Array>) {
     let mut at = vec![0_usize; lists.len()];
     let mut times = Vec::new();

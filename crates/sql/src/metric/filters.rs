@@ -1,4 +1,4 @@
-//! Conditions of a query that a scan of series evaluates itself: intervals of time, conditions on tags, ranges of values.
+//! Conditions of a query that a scan of series evaluates itself: time intervals, conditions on tags, value ranges.
 
 use crate::error::Result;
 use crate::metric::layout::{Layout, Role};
@@ -11,17 +11,18 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator, TableProviderFilterPushDown};
 use std::ops::Bound;
 
-/// How a condition is evaluated.
+/// The way in which a condition is evaluated.
 enum Condition {
-    /// The rows whose time lies in the interval, in units of the table, both ends included; exact, or a superset.
+    /// The rows whose time lies in the interval, in units of the table, including both ends. The result is exact, or
+    /// else a superset.
     Times { from: i64, to: i64, is_exact: bool },
     /// A condition on tags alone.
     Tags,
-    /// The rows whose value in a column lies in this range, and maybe others.
+    /// The rows whose value in a column lies in this range, and possibly others.
     Values(ValueRange),
 }
 
-/// A range of values of a column; the number of the column counts the value columns of the table.
+/// A range of values of a column. The column is given by its number among the value columns of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ValueRange {
     pub(crate) column: usize,
@@ -35,14 +36,14 @@ pub(crate) struct Wanted {
     /// First and last time, in units of the table.
     pub(crate) from: i64,
     pub(crate) to: i64,
-    /// The members, ascending.
+    /// The indexes of the members, in ascending order.
     pub(crate) members: Vec<usize>,
     /// Rows outside these ranges may be skipped.
     pub(crate) ranges: Vec<ValueRange>,
 }
 
 impl Layout {
-    /// Says how far the scan evaluates a condition by itself.
+    /// Returns how far the scan evaluates a condition by itself.
     pub(crate) fn pushdown(&self, filter: &Expr) -> TableProviderFilterPushDown {
         match self.condition(filter) {
             Some(Condition::Times { is_exact: true, .. } | Condition::Tags) => {
@@ -53,7 +54,7 @@ impl Layout {
         }
     }
 
-    /// The rows that match all filters, as far as these can be evaluated here.
+    /// The rows that match all filters, as far as the filters can be evaluated here.
     pub(crate) fn wanted(&self, session: &dyn Session, filters: &[Expr]) -> Result<Wanted> {
         let mut wanted = Wanted {
             from: i64::MIN,
@@ -118,7 +119,7 @@ impl Layout {
         self.value_range(filter).map(Condition::Values)
     }
 
-    /// Whether a condition depends on nothing but tags.
+    /// Whether a condition depends only on tags.
     fn is_on_tags(&self, filter: &Expr) -> bool {
         let columns = filter.column_refs();
         !columns.is_empty()
@@ -130,7 +131,8 @@ impl Layout {
             && !has_subquery(filter)
     }
 
-    /// The interval outside which a condition excludes all times; the flag is true if it selects exactly the interval.
+    /// The interval that contains all times that a condition may select. The flag is true if the condition selects
+    /// exactly this interval.
     fn times(&self, filter: &Expr) -> Option<(i64, i64, bool)> {
         match filter {
             Expr::BinaryExpr(BinaryExpr {
@@ -186,7 +188,7 @@ impl Layout {
         }
     }
 
-    /// Nanoseconds in a unit of the table, if the expression is the time, or the time in a finer unit.
+    /// Nanoseconds in a unit of the table, if the expression is the time column or a conversion of it to a finer unit.
     fn time_factor(&self, expr: &Expr) -> Option<i64> {
         match expr {
             Expr::Cast(cast) => {
@@ -227,7 +229,8 @@ impl Layout {
         }
     }
 
-    /// The value column of numbers that an expression is; a conversion to floats keeps the order.
+    /// The numeric value column that an expression refers to. A conversion to floats is allowed, because it preserves
+    /// the order.
     fn number_column(&self, expr: &Expr) -> Option<usize> {
         let expr = match expr {
             Expr::Cast(cast) if cast.field.data_type() == &DataType::Float64 => &cast.expr,
@@ -268,7 +271,7 @@ fn nanos(expr: &Expr) -> Option<i128> {
     }
 }
 
-/// The times for which `time op moment` holds, as an interval in units of `factor` nanoseconds.
+/// The interval of times, in units of `factor` nanoseconds, for which `time op moment` is true.
 fn interval(op: Operator, moment: i128, factor: i64) -> Option<(i64, i64, bool)> {
     let factor = i128::from(factor);
     let floor = moment.div_euclid(factor);
@@ -283,7 +286,7 @@ fn interval(op: Operator, moment: i128, factor: i64) -> Option<(i64, i64, bool)>
         Operator::Eq => (ceiling, floor),
         _ => return None,
     };
-    // An interval beyond the range of the unit has no time.
+    // An interval outside the range of the unit contains no time.
     if from > all_to || to < all_from || from > to {
         return Some((1, 0, true));
     }
@@ -310,9 +313,10 @@ fn number(expr: &Expr) -> Option<(f64, bool)> {
     float.is_finite().then_some((float, is_exact))
 }
 
-/// The range of values for which `value op number` may hold. A number that is not exactly a float widens the range.
+/// The range of values for which `value op number` may be true. If the number is not exactly a float, the range is
+/// widened.
 fn range(column: usize, op: Operator, (number, is_exact): (f64, bool)) -> Option<ValueRange> {
-    // The ends are included: the two zeros are one value for the database, but not for comparisons of Arrow.
+    // The ends are included, because the database treats the two zeros as one value, but comparisons of Arrow do not.
     let low = Bound::Included(if is_exact { number } else { number.next_down() });
     let high = Bound::Included(if is_exact { number } else { number.next_up() });
     let (low, high) = match op {

@@ -1,12 +1,12 @@
-//! The table of a metric: its columns, and the series from which its rows come.
+//! The table of a metric: its columns, and the series that contain its rows.
 //!
 //! ```text
 //! time | a column per tag | a column per value column of the series
 //! ```
 //!
-//! A *member* is a set of series with the same tags, of which a row takes its values; the rows of a member are joined on
-//! their time. In the table of one metric every member has a single series. In a wide table, whose columns are several
-//! metrics, it has up to one series of each.
+//! A *member* is a set of series with the same tags, from which a row takes its values; the rows of these series are
+//! joined on their time. In the table of a single metric every member has exactly one series. In a wide table, which
+//! combines several metrics, a member has at most one series of each metric.
 //!
 //! Invariants
 //! 1. Members are sorted by the values of their tags, in the order of the tag columns; a missing tag comes first.
@@ -23,7 +23,7 @@ use tidalite::SeriesInfo;
 /// The name of the column of times.
 pub(crate) const TIME: &str = "time";
 
-/// The column that gives its name to the metric in a wide table.
+/// If a series has a column with this name, the column of the wide table is named after the metric alone.
 const MAIN: &str = "value";
 
 /// A table whose rows are rows of series.
@@ -34,7 +34,7 @@ pub(crate) struct Layout {
     pub(crate) tags: Vec<TagColumn>,
     pub(crate) members: Vec<Member>,
     pub(crate) sources: Vec<Source>,
-    /// The numbers of the value columns, by [`Source::column_name`].
+    /// The indexes of the value columns, by [`Source::column_name`].
     places: BTreeMap<String, usize>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Member {
     /// The number of the value of each tag; `None` for a tag that the series lack.
     pub(crate) tags: Vec<Option<i32>>,
     pub(crate) parts: Vec<Part>,
-    /// For each value column of the table the part and its column; `None` if the series lack it.
+    /// For each value column of the table, the part and its column; `None` if the series lack it.
     pub(crate) columns: Vec<Option<(usize, usize)>>,
 }
 
@@ -70,30 +70,30 @@ pub(crate) enum Role {
     Value(usize),
 }
 
-/// A metric of a table, and the name of its columns there: none for the only metric of a table.
+/// A metric of a table, with the prefix of its columns in the table. The only metric of a table has no prefix.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) metric: String,
     pub(crate) leaf: Option<String>,
-    /// The tags and columns that the metric was created with, if it was created before its series.
+    /// The tags and columns with which the metric was created, if it was created before its series.
     pub(crate) declared: Option<(Vec<String>, tidalite::Schema)>,
     pub(crate) series: Vec<Arc<SeriesInfo>>,
 }
 
 impl Source {
-    /// The schemas of the series, and the one that the metric was created with.
+    /// The schemas of the series, and the schema with which the metric was created.
     fn schemas(&self) -> impl Iterator<Item = &tidalite::Schema> {
         let declared = self.declared.iter().map(|(_, schema)| schema);
         declared.chain(self.series.iter().map(|info| &info.schema))
     }
 
-    /// The schema of a new series.
+    /// The schema for a new series.
     pub(crate) fn template(&self) -> Option<&tidalite::Schema> {
         let declared = self.declared.as_ref().map(|(_, schema)| schema);
         declared.or_else(|| self.series.last().map(|info| &info.schema))
     }
 
-    /// The name of a column of the metric's series in the table.
+    /// The name in the table for a column of the metric's series.
     fn column_name(&self, column: &str) -> String {
         match &self.leaf {
             None => column.to_owned(),
@@ -107,7 +107,7 @@ impl Layout {
     /// Creates the table of these metrics.
     ///
     /// # Errors
-    /// Two columns of a wide table have the same name.
+    /// Two columns of a wide table would have the same name.
     pub(crate) fn new(table: &str, sources: Vec<Source>) -> Result<Self> {
         let series = || sources.iter().flat_map(|source| &source.series);
         let declared = || sources.iter().filter_map(|source| source.declared.as_ref());
@@ -156,12 +156,12 @@ impl Layout {
         })
     }
 
-    /// The value column of the table for a column of a metric's series.
+    /// The value column of the table that corresponds to a column of a metric's series.
     pub(crate) fn place(&self, source: &Source, column: &str) -> Option<usize> {
         self.places.get(&source.column_name(column)).copied()
     }
 
-    /// The value columns of the table that a metric has.
+    /// The value columns of the table that belong to a metric.
     pub(crate) fn columns_of(&self, source: &Source) -> Vec<usize> {
         let schemas = source.schemas();
         let names = schemas.flat_map(|schema| schema.columns.iter().map(|column| &column.name));
@@ -183,7 +183,7 @@ impl Layout {
         self.schema.index_of(name).ok()
     }
 
-    /// The tags of all members, a row for each.
+    /// The tags of all members, one row for each member.
     pub(crate) fn tag_rows(&self) -> Result<RecordBatch> {
         let fields = self.schema.fields()[1..=self.tags.len()].to_vec();
         let keys = |tag: usize| self.members.iter().map(|member| member.tags[tag]).collect();
@@ -196,7 +196,7 @@ impl Layout {
         Ok(RecordBatch::try_new_with_options(schema, columns, &rows)?)
     }
 
-    /// Whether the rows of this table come from one series each, not from several that are joined.
+    /// Whether a row of this table can combine several series.
     pub(crate) fn is_joined(&self) -> bool {
         self.members.iter().any(|member| member.parts.len() > 1)
     }
@@ -241,7 +241,7 @@ impl TagColumn {
     }
 }
 
-/// The names and types of the value columns, in the order in which the series have them.
+/// The names and types of the value columns, in the order in which they occur in the series.
 fn value_columns(sources: &[Source]) -> Vec<(String, DataType)> {
     let mut columns: Vec<(String, DataType)> = Vec::new();
     for source in sources {
@@ -269,10 +269,10 @@ fn value_columns(sources: &[Source]) -> Vec<(String, DataType)> {
     columns
 }
 
-/// Returns the names of the columns beside the time.
+/// Returns the names of the columns other than the time.
 ///
 /// # Errors
-/// Two of them are equal, or one is the name of the time.
+/// Two names are equal, or one equals the name of the time column.
 fn distinct<'n>(table: &str, names: impl Iterator<Item = &'n str>) -> Result<Vec<String>> {
     let mut taken = BTreeSet::from([TIME]);
     let names: Vec<&str> = names.collect();
@@ -288,7 +288,8 @@ fn distinct<'n>(table: &str, names: impl Iterator<Item = &'n str>) -> Result<Vec
     Ok(names.into_iter().map(str::to_owned).collect())
 }
 
-/// Returns the names of the columns beside the time; a tag or a value column whose name is taken gets a suffix.
+/// Returns the names of the columns other than the time. A tag or a value column whose name is already in use gets a
+/// suffix.
 fn renamed<'n>(names: impl Iterator<Item = &'n str>, tags: usize) -> Vec<String> {
     let mut taken = BTreeSet::from([TIME.to_owned()]);
     let mut unique = Vec::new();
@@ -314,7 +315,7 @@ fn members(
             let value = |tag: &TagColumn| tag.number(info.name.as_ref()?.tag(&tag.key)?);
             let key: Vec<Option<i32>> = tags.iter().map(value).collect();
             let found = members.entry(key.clone()).or_default();
-            // Series of several metrics are joined; series of one metric never are.
+            // Series of different metrics are joined; series of the same metric never are.
             if number == 0 || found.is_empty() {
                 found.push(Member {
                     tags: key,
@@ -330,7 +331,7 @@ fn members(
 }
 
 impl Member {
-    /// Adds a series, whose columns become the columns of the table with their names.
+    /// Adds a series. Its columns become columns of the table, with the names of the table.
     fn add(
         &mut self,
         source: &Source,

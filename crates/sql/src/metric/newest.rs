@@ -1,8 +1,8 @@
-//! The first or the last rows of a table by time, for `ORDER BY time DESC LIMIT n`.
+//! Reads the first or the last rows of a table by time, for `ORDER BY time DESC LIMIT n`.
 //!
-//! The node returns the rows that can be among the first `n` in the order of the sort above it, which stays: all rows of
-//! each member that are not later, in that order, than its own `n`-th row. A member is not read if `n` rows of members
-//! before it come before its first row.
+//! The node returns all rows that can be among the first `n` in the order of the sort, which remains above it: for each
+//! member, the rows up to its own `n`-th row in that order. A member is not read if earlier members have `n` rows
+//! before its first row.
 
 use crate::error::Result;
 use crate::leaf::leaf_methods;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 use tidalite::AnyRead;
 use tidalite::Steps;
 
-/// Maximum number of rows that are searched for in this way.
+/// Maximum limit for which this node is used.
 const ROWS_MAX: usize = 100_000;
 
 /// Replaces scans below a sort by time with a limit.
@@ -148,7 +148,7 @@ impl FirstRows {
     fn read(&self, snapshot: &AnyRead, work: &mut Work) -> Result<RecordBatch> {
         let (layout, wanted) = (&self.scan.layout, &self.scan.wanted);
         let columns = value_columns(layout, &self.scan.projection);
-        // The places of the best rows so far in the order of the sort; the greatest is the worst of them.
+        // The positions of the best rows so far in the order of the sort; the greatest is the worst of them.
         let mut best: BinaryHeap<i64> = BinaryHeap::new();
         let mut found = Vec::new();
         let mut rows = 0;
@@ -257,13 +257,14 @@ impl FirstRows {
         batch_of(schema, found, rows)
     }
 
-    /// The place of a time in the order of the sort: smaller places come first.
+    /// The position of a time in the order of the sort: smaller positions come first.
     fn place(&self, clock: Clock, step: i64) -> i64 {
         let time = clock.time(step).unwrap_or(i64::MAX);
         if self.descending { !time } else { time }
     }
 
-    /// The rows of the next vector that are needed after `before` rows: up to the limit, and all of the last one's time.
+    /// The rows of the next vector that are needed if `before` rows were already taken: up to the limit, plus all rows
+    /// that have the time of the last one.
     fn kept(&self, times: &[i64], before: usize, end: &mut Option<i64>) -> std::ops::Range<usize> {
         let rows = times.len();
         let missing = self.rows.saturating_sub(before);
@@ -282,7 +283,8 @@ impl FirstRows {
     }
 }
 
-/// Adds values of a vector; vectors of a backward scan come last first, their values ascend.
+/// Adds the values of a vector. In a backward scan the vectors arrive in descending order, but their values are
+/// ascending.
 fn take<T: Copy>(values: &mut Vec<T>, own: &[T], descending: bool) {
     match descending {
         true => values.extend(own.iter().rev()),

@@ -1,7 +1,7 @@
-//! The scan of series as a node of a plan.
+//! The plan node that scans series.
 //!
-//! The members that match the conditions on tags are divided among the partitions, in their order; a partition reads
-//! them one after the other.
+//! The members that match the conditions on tags are divided among the partitions in order; each partition reads its
+//! members one after the other.
 
 use crate::error::Result;
 use crate::leaf::leaf_methods;
@@ -48,8 +48,8 @@ pub(crate) struct SeriesScan {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// Estimated number of rows below which one partition reads all members: a second thread would take about as long to
-/// start as it saves.
+/// If the estimated number of rows is below this, one partition reads all members: starting a second thread would take
+/// about as long as it saves.
 const ROWS_OF_ONE_THREAD: usize = 65_536;
 
 impl SeriesScan {
@@ -97,7 +97,7 @@ impl SeriesScan {
     }
 }
 
-/// Divides members among partitions, in order; there is at least one partition.
+/// Divides members among partitions in order; returns at least one partition.
 pub(crate) fn divided(members: &[usize], threads: usize) -> Vec<Vec<usize>> {
     let each = members.len().div_ceil(threads.max(1)).max(1);
     let mut partitions: Vec<Vec<usize>> = members.chunks(each).map(<[usize]>::to_vec).collect();
@@ -107,10 +107,10 @@ pub(crate) fn divided(members: &[usize], threads: usize) -> Vec<Vec<usize>> {
     partitions
 }
 
-/// The number of members whose rows are counted for an estimate.
+/// Number of members whose rows are counted for the estimate.
 const COUNTED_MEMBERS: usize = 16;
 
-/// Estimates the number of rows, as if the rows of a series were spread evenly over its span.
+/// Estimates the number of rows, assuming that the rows of a series are spread evenly over its span.
 fn estimated_rows(layout: &Layout, snapshot: &AnyRead, wanted: &Wanted) -> Result<usize> {
     let step = wanted.members.len().div_ceil(COUNTED_MEMBERS).max(1);
     let mut rows = 0.0;
@@ -133,7 +133,7 @@ fn estimated_rows(layout: &Layout, snapshot: &AnyRead, wanted: &Wanted) -> Resul
     Ok(rows as usize)
 }
 
-/// The order of the rows, and the columns that are constant.
+/// The sort order of the rows, and the columns that are constant.
 fn equivalences(
     layout: &Layout,
     wanted: &Wanted,
@@ -158,7 +158,7 @@ fn equivalences(
         match place(1 + tag) {
             Some(place) if is_constant => constants.push(ConstExpr::from(expr(place))),
             Some(place) if is_whole => order.push(PhysicalSortExpr::new(expr(place), ASCENDING)),
-            // A later column orders only rows with equal values of this one.
+            // A later column is sorted only among rows with equal values of this one.
             None if !is_constant => is_whole = false,
             _ => {}
         }
@@ -177,7 +177,7 @@ fn equivalences(
     Ok(equal)
 }
 
-/// Whether no two members have the same tags, as series without a name have.
+/// Whether the members have pairwise different tags. Series without a name may have equal ones.
 fn has_different_tags(layout: &Layout, wanted: &Wanted) -> bool {
     let tags = |member: usize| &layout.members[member].tags;
     let pairs = wanted.members.windows(2);
@@ -213,7 +213,7 @@ impl DisplayAs for SeriesScan {
     }
 }
 
-/// Writes the ends of an interval that is not unbounded.
+/// Writes the bounds of an interval, unless it is unbounded.
 pub(crate) fn write_interval(
     f: &mut fmt::Formatter<'_>,
     layout: &Layout,
@@ -282,7 +282,7 @@ impl ExecutionPlan for SeriesScan {
     }
 }
 
-/// The value columns among these columns of the table, by their numbers among the value columns.
+/// The value columns among these columns of the table, as indexes among the value columns.
 pub(crate) fn value_columns(layout: &Layout, projection: &[usize]) -> Vec<usize> {
     let columns = projection
         .iter()
@@ -300,7 +300,7 @@ struct Batches {
     batch_rows: usize,
     columns: Vec<usize>,
     members: std::vec::IntoIter<usize>,
-    /// The member that is being read, and its rows that are left.
+    /// The member that is being read, and its remaining rows.
     current: Option<(usize, Left)>,
     /// Number of rows that may still be returned.
     left: usize,
@@ -351,7 +351,7 @@ impl Batches {
         batch_of(schema, pieces, rows).map(Some)
     }
 
-    /// The next rows, and their member.
+    /// The next rows, and the index of their member.
     fn next_piece(&mut self, rows: usize) -> Result<Option<(usize, Piece)>> {
         let (layout, wanted) = (Arc::clone(&self.scan.layout), Arc::clone(&self.scan.wanted));
         loop {
@@ -417,7 +417,7 @@ pub(crate) fn columns_of(
     Ok(columns)
 }
 
-/// Joins the columns of several pieces.
+/// Concatenates the columns of several pieces.
 pub(crate) fn batch_of(
     schema: SchemaRef,
     mut pieces: Vec<Vec<ArrayRef>>,

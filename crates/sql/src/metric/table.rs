@@ -1,4 +1,4 @@
-//! A table of series, as the planner sees it.
+//! A table of series, as seen by the planner.
 
 use crate::metric::layout::Layout;
 use crate::metric::scan::SeriesScan;

@@ -1,4 +1,4 @@
-//! Traces expressions of a plan back to the columns of the table from which a scan reads them.
+//! Traces expressions in a plan back to the columns of the table that a scan reads.
 
 use crate::metric::layout::Role;
 use crate::metric::scan::SeriesScan;
@@ -8,7 +8,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use std::sync::Arc;
 
-/// A scan, and the projections above it. The *depth* of an expression is the number of projections above it.
+/// A scan, with the projections above it. The *depth* of an expression is the number of projections above it.
 pub(crate) struct Trace<'p> {
     pub(crate) scan: &'p SeriesScan,
     /// The topmost projection comes first.
@@ -16,7 +16,7 @@ pub(crate) struct Trace<'p> {
 }
 
 impl<'p> Trace<'p> {
-    /// Follows a plan down to a scan; `None` if there is anything but projections above it.
+    /// Follows a plan down to a scan; `None` if anything other than projections is above it.
     pub(crate) fn to_scan(plan: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
         let mut projections: Vec<&ProjectionExec> = Vec::new();
         let mut input = plan;
@@ -28,7 +28,7 @@ impl<'p> Trace<'p> {
         Some(Self { scan, projections })
     }
 
-    /// The expression from which an expression of this depth takes its values unchanged, and its depth.
+    /// The expression whose values an expression at this depth returns unchanged, and its depth.
     pub(crate) fn traced<'e>(
         &'e self,
         expr: &'e Arc<dyn PhysicalExpr>,
@@ -44,7 +44,7 @@ impl<'p> Trace<'p> {
         (expr, depth)
     }
 
-    /// The role of an expression, if it is a column of the table.
+    /// The role of the column, if the expression is a column of the table.
     pub(crate) fn role(&self, expr: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Role> {
         let (expr, depth) = self.traced(expr, depth);
         let column = expr.downcast_ref::<Column>()?;
@@ -56,7 +56,7 @@ impl<'p> Trace<'p> {
         Some(self.scan.layout.role(self.scan.projection[column.index()]))
     }
 
-    /// The value of an expression, if it is a constant.
+    /// The value of the expression, if it is a constant.
     pub(crate) fn literal<'e>(
         &'e self,
         expr: &'e Arc<dyn PhysicalExpr>,

@@ -1,5 +1,5 @@
-//! Keys and values of ordered tables as arrays. The types that a table was created with are stored by name; parts of
-//! other types, such as tuples, are shown as their bytes.
+//! Converts keys and values of ordered tables to arrays. The types with which a table was created are stored by name;
+//! keys and values of unsupported types, such as tuples, are shown as bytes.
 
 use crate::error::{Error, ErrorKind, Result};
 use arrow::array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
@@ -26,15 +26,15 @@ pub(crate) enum Part {
     F32,
     F64,
     Bool,
-    /// A text as a key, whose bytes sort like the text.
+    /// A text used as a key; its bytes sort like the text.
     KeyText,
-    /// A text as a value: its bytes.
+    /// A text used as a value: its plain bytes.
     ValueText,
     Bytes,
 }
 
 impl Part {
-    /// The part that a type's name stands for.
+    /// The part for a type with this name.
     pub(crate) fn of(name: &str, is_key: bool) -> Self {
         let known = [
             (<u8 as Ordered>::NAME, Self::U8),
@@ -81,7 +81,7 @@ impl Part {
         }
     }
 
-    /// Decodes the bytes of a column's rows; `None` is null.
+    /// Decodes the bytes of a column, one item for each row; `None` is null.
     pub(crate) fn array(self, rows: &[Option<Vec<u8>>]) -> Result<ArrayRef> {
         Ok(match self {
             Self::U8 => numbers::<UInt8Type>(rows)?,
@@ -111,7 +111,7 @@ impl Part {
         })
     }
 
-    /// The bytes of a key; `None` if the value is not of this type.
+    /// The bytes of a key; `None` if the value does not have this type.
     pub(crate) fn key(self, value: &ScalarValue) -> Option<Vec<u8>> {
         Some(match (self, value) {
             (Self::U8, ScalarValue::UInt8(Some(value))) => value.to_key(),

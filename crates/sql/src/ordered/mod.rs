@@ -1,4 +1,4 @@
-//! Ordered tables as tables of SQL: a column for the key and one for the value.
+//! Ordered tables as SQL tables, with a column for the key and a column for the value.
 //!
 //! ```text
 //! codec   keys and values of the known types as arrays

@@ -1,13 +1,13 @@
-//! Conditions on the key as a range of keys.
+//! Converts conditions on the key to a range of keys.
 
 use crate::ordered::codec::Part;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 use std::ops::Bound;
 
-/// The column of the keys.
+/// The name of the key column.
 pub(crate) const KEY: &str = "key";
 
-/// A range of stored keys.
+/// A range of keys in stored form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyBounds {
     pub(crate) low: Bound<Vec<u8>>,
@@ -20,7 +20,8 @@ impl KeyBounds {
         high: Bound::Unbounded,
     };
 
-    /// The keys for which a condition holds; `None` if it is not one on the key alone, or not one range.
+    /// The range of keys for which a condition is true; `None` if the condition depends on other columns, or is not a
+    /// single range.
     pub(crate) fn of(filter: &Expr, part: Part) -> Option<Self> {
         match filter {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => match is_key(left) {
@@ -53,9 +54,9 @@ impl KeyBounds {
         Some(Self { low, high })
     }
 
-    /// The keys in both ranges.
+    /// The intersection of both ranges.
     pub(crate) fn and(self, other: Self) -> Self {
-        // Of two equal keys the excluded one is the narrower bound.
+        // If the two bounds have equal keys, the excluding bound is narrower.
         let narrow = |bound: &Bound<Vec<u8>>| match bound {
             Bound::Unbounded => None,
             Bound::Included(key) => Some((key.clone(), false)),
@@ -74,7 +75,7 @@ impl KeyBounds {
         Self { low, high }
     }
 
-    /// Whether a key lies below the upper end.
+    /// Whether a key is within the upper bound.
     pub(crate) fn is_within(&self, key: &[u8]) -> bool {
         match &self.high {
             Bound::Unbounded => true,

@@ -1,4 +1,4 @@
-//! An ordered table, as the planner sees it, and its scan: a row for each key, or for each value of a key.
+//! An ordered table, as seen by the planner, and its scan. It has a row for each key, or for each value of a key.
 
 use crate::error::Result;
 use crate::leaf::leaf_methods;
@@ -40,7 +40,8 @@ pub(crate) struct OrderedTable {
 }
 
 impl OrderedTable {
-    /// The table with this name; `None` if there is none, or if it is a hash table, a queue or another kind.
+    /// The table with this name; `None` if it does not exist, or is not an ordered table (for example a hash table or a
+    /// queue).
     pub(crate) fn find(name: &str, slot: &Slot) -> Result<Option<Self>> {
         let snapshot = slot.snapshot()?;
         let Some(is_set) = snapshot.is_set_table(name)? else {
@@ -52,7 +53,7 @@ impl OrderedTable {
             return Ok(None);
         }
         let key = Part::of(types.as_ref().map_or("", |types| types.key()), true);
-        // The values of a set are ordered, too, and encoded like keys.
+        // The values of a set are also ordered, and are encoded like keys.
         let value = Part::of(types.as_ref().map_or("", |types| types.value()), is_set);
         let schema = Schema::new(vec![
             Field::new(KEY, key.data_type(), false),
@@ -202,7 +203,7 @@ impl ExecutionPlan for OrderedScan {
     }
 }
 
-/// A key and a value as stored; a nested table has no value.
+/// A key and a value in stored form; a nested table has no value.
 type Pair = (Vec<u8>, Option<Vec<u8>>);
 
 struct Batches {

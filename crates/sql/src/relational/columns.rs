@@ -1,4 +1,4 @@
-//! Rows of relations as arrays.
+//! Converts rows of relations to arrays.
 
 use crate::error::Result;
 use crate::relational::types::data_type;
@@ -20,9 +20,9 @@ pub(crate) struct ColumnBuilder {
 enum Values {
     Bool(BooleanBuilder),
     I16(PrimitiveBuilder<Int16Type>),
-    /// Dates, too.
+    /// Also used for dates.
     I32(PrimitiveBuilder<Int32Type>),
-    /// Times, too.
+    /// Also used for times.
     I64(PrimitiveBuilder<Int64Type>),
     U64(PrimitiveBuilder<UInt64Type>),
     F32(PrimitiveBuilder<Float32Type>),
@@ -33,7 +33,7 @@ enum Values {
 }
 
 impl ColumnBuilder {
-    /// A builder of keys: bytes that are never null.
+    /// A builder for the column of row keys: bytes that are never null.
     pub(crate) fn keys() -> Self {
         Self::new(ColumnType::Bytes)
     }
@@ -67,7 +67,7 @@ impl ColumnBuilder {
         self.append_cell(CellRef::Bytes(row.key_bytes()));
     }
 
-    /// Appends a cell. The engine gives a column only cells of its type; another one would become null.
+    /// Appends a cell. The engine passes only cells of the column's type; any other cell would become null.
     #[inline]
     pub(crate) fn append_cell(&mut self, cell: CellRef<'_>) {
         match (&mut self.values, cell) {
@@ -86,7 +86,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// The array of the rows so far.
+    /// The array of the rows appended so far.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef> {
         let array = match &mut self.values {
             Values::Bool(values) => ArrayBuilder::finish(values),
@@ -103,7 +103,7 @@ impl ColumnBuilder {
         if array.data_type() == &self.ty {
             return Ok(array);
         }
-        // Dates, times and decimals have the numbers of a plainer type.
+        // Dates, times and decimals are built as numbers of a simpler type.
         let data = array.to_data().into_builder().data_type(self.ty.clone());
         Ok(arrow::array::make_array(data.build()?))
     }

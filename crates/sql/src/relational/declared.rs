@@ -1,5 +1,5 @@
-//! Metrics that were created with CREATE TABLE ... WITH (series = true): their tags and columns before they have series, stored as a
-//! relation without rows. Its primary key has the time and the tags.
+//! Metrics that were created with CREATE TABLE ... WITH (series = true). Until they have series, their tags and columns
+//! are stored as a relation without rows, whose primary key consists of the time and the tags.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::table::{DECLARATION as PREFIX, RelationTable};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use tidalite::relation::{self, ColumnType as CellType};
 use tidalite::{AnyRead, Column, ColumnType, Schema, Unit};
 
-/// Maximum number of digits after the point of a column of a series.
+/// Maximum number of digits after the decimal point in a column of a series.
 const SCALE_MAX: u8 = 18;
 
 /// The tags and columns of a metric.
@@ -22,7 +22,7 @@ pub(crate) fn relation_name(metric: &str) -> String {
     format!("{PREFIX}{metric}")
 }
 
-/// The metrics that are declared.
+/// The names of the declared metrics.
 pub(crate) fn metrics(snapshot: &AnyRead) -> Result<BTreeSet<String>> {
     let names = RelationTable::all_names(snapshot)?;
     let metrics = names.iter().filter_map(|name| name.strip_prefix(PREFIX));
@@ -41,10 +41,10 @@ pub(crate) fn find(snapshot: &AnyRead, metric: &str) -> Result<Option<Declared>>
     of(metric, relation.schema()).map(Some)
 }
 
-/// The metric that a relation declares.
+/// Reads the declaration of a metric from its relation.
 ///
 /// # Errors
-/// The relation has no time first, or a column of a type that series lack.
+/// The first column of the relation is not a time, or a column has a type that series do not support.
 pub(crate) fn of(metric: &str, relation: &relation::Schema) -> Result<Declared> {
     let problem =
         |problem: String| Error::new(ErrorKind::Plan, format!("series {metric}: {problem}"));

@@ -1,4 +1,4 @@
-//! Relations as tables of SQL.
+//! Relations as SQL tables.
 //!
 //! ```text
 //! types    types of columns and cells as types of Arrow

@@ -1,6 +1,6 @@
-//! Conditions on columns of a relation as ranges of its primary key or of an index.
+//! Converts conditions on columns of a relation to ranges of its primary key or of an index.
 //!
-//! Only the range of rows that are read depends on this; the conditions are evaluated on the rows, too.
+//! The ranges only determine which rows are read; the conditions are evaluated on these rows again.
 
 use crate::relational::types::cell;
 use datafusion::logical_expr::utils::split_conjunction;
@@ -18,23 +18,23 @@ impl Default for Allowed {
     }
 }
 
-/// Maximum number of ranges of a scan: the product of the lists of values of the columns.
+/// Maximum number of ranges of a scan, which is the product of the numbers of allowed values of the columns.
 const RANGES_MAX: usize = 4096;
 
 /// The rows that a scan reads.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ranges {
-    /// The index; `None` is the primary key.
+    /// The index; `None` for the primary key.
     pub(crate) index: Option<String>,
     /// Disjoint ranges.
     pub(crate) ranges: Vec<KeyBounds>,
-    /// Number of columns whose values are given.
+    /// Number of columns whose values are fixed.
     pub(crate) columns: usize,
-    /// Whether each range is one row at most.
+    /// Whether each range contains at most one row.
     pub(crate) is_unique: bool,
 }
 
-/// The values of a column that conditions allow.
+/// The values of a column that the conditions allow.
 #[derive(Clone, Debug)]
 struct Allowed {
     /// A list of values.
@@ -54,7 +54,7 @@ impl Ranges {
         }
     }
 
-    /// The smallest set of rows that contains all rows for which the conditions hold.
+    /// The smallest set of rows, as ranges, that contains all rows for which the conditions are true.
     pub(crate) fn of(schema: &Schema, filters: &[Expr]) -> Self {
         let mut allowed: Vec<Option<Allowed>> = vec![None; schema.columns.len()];
         for filter in filters.iter().flat_map(split_conjunction) {
@@ -85,7 +85,8 @@ impl Ranges {
         best
     }
 
-    /// The ranges of a key with these columns; and whether its last column has a range.
+    /// The ranges of a key with these columns, and whether the last of the used columns has a range instead of fixed
+    /// values.
     fn on(schema: &Schema, columns: &[String], allowed: &[Option<Allowed>]) -> (Self, bool) {
         let mut prefixes: Vec<Vec<Cell>> = vec![Vec::new()];
         let mut given = 0;
@@ -145,7 +146,7 @@ impl Ranges {
     }
 }
 
-/// Restricts the values of the column that a condition names.
+/// Restricts the allowed values of the column in a condition.
 fn restrict(schema: &Schema, filter: &Expr, allowed: &mut [Option<Allowed>]) {
     match filter {
         Expr::BinaryExpr(BinaryExpr {
@@ -193,7 +194,8 @@ fn restrict(schema: &Schema, filter: &Expr, allowed: &mut [Option<Allowed>]) {
     }
 }
 
-/// The column that a chain of `column = value OR ...` names, with its values; the planner writes short lists so.
+/// The column of a chain `column = value OR column = value OR ...`, and its values. The planner writes short IN lists
+/// in this form.
 fn alternatives(schema: &Schema, filter: &Expr, values: &mut Vec<Cell>) -> Option<usize> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = filter else {
         return None;
@@ -214,17 +216,17 @@ fn alternatives(schema: &Schema, filter: &Expr, values: &mut Vec<Cell>) -> Optio
 }
 
 fn compare(allowed: &mut Option<Allowed>, kind: ColumnType, op: Operator, value: Cell) {
-    // The two zeros are one value for the database, but not for comparisons of Arrow.
+    // The database treats the two zeros as one value, but comparisons of Arrow do not.
     let is_float = matches!(kind, ColumnType::F32 | ColumnType::F64);
     let excluded = |value| match is_float {
         true => Bound::Included(value),
         false => Bound::Excluded(value),
     };
-    // The texts of GUIDs sort like the GUIDs only if they are written in one way.
+    // The texts of GUIDs sort like the GUIDs only if all of them have the same format.
     if kind == ColumnType::Guid && op != Operator::Eq {
         return;
     }
-    // Of two bounds the last one is used; the rows are compared with both.
+    // If a column has two bounds, the last one is used; both conditions are evaluated on the rows.
     match op {
         Operator::Eq => among(allowed, vec![value]),
         Operator::Gt => allowed.get_or_insert_default().low = excluded(value),
@@ -242,7 +244,7 @@ fn among(allowed: &mut Option<Allowed>, values: Vec<Cell>) {
         _ => {
             let mut list: Vec<Cell> = Vec::with_capacity(values.len());
             for value in values {
-                // NaN equals itself in the database, but not here.
+                // NaN equals itself in the database, but not in this comparison.
                 let is_nan = matches!(value, Cell::F64(float) if float.is_nan());
                 if is_nan
                     && list

@@ -1,4 +1,4 @@
-//! Arrays as rows of relations.
+//! Converts arrays to rows of relations.
 
 use crate::error::Result;
 use crate::relational::types::{data_type, guid, not_a_guid};
@@ -11,13 +11,13 @@ use arrow::datatypes::{
 };
 use tidalite::relation::{Cell, Column, ColumnType};
 
-/// The arrays of a batch, in the types of the columns of a relation.
+/// The arrays of a batch, converted to the types of a relation's columns.
 pub(crate) struct Rows {
     columns: Vec<(Column, ArrayRef)>,
 }
 
 impl Rows {
-    /// Converts the arrays; a value that does not fit is an error.
+    /// Converts the arrays; returns an error if a value does not fit.
     pub(crate) fn new(columns: &[Column], arrays: &[ArrayRef]) -> Result<Self> {
         let convert = |(column, array): (&Column, &ArrayRef)| {
             let array = cast(array, &data_type(column.kind))?;

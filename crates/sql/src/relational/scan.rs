@@ -1,4 +1,4 @@
-//! The scan of a relation as a node of a plan.
+//! The plan node that scans a relation.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::leaf::leaf_methods;
@@ -29,13 +29,13 @@ use std::sync::{Arc, OnceLock};
 use tidalite::AnyRead;
 use tidalite::relation::{ColumnType, KeyBounds, Relation, RowKey, Rows, Schema};
 
-/// Number of rows from which a scan is divided among threads.
+/// Number of rows at which a scan is divided among several threads.
 const ROWS_PER_THREAD: u64 = 32 << 10;
 
-/// Least number of rows of the first batch of a scan of which few rows are wanted.
+/// Minimum number of rows of the first batch, for a scan of which the query wants only a few rows.
 const FIRST_BATCH_ROWS_MIN: usize = 16;
 
-/// Batches that wait for the operators above.
+/// Number of batches that are buffered for the operators above.
 const BATCHES_AHEAD: usize = 2;
 
 /// A relation in one state of the database.
@@ -44,14 +44,14 @@ pub(crate) struct Source {
     pub(crate) name: Arc<str>,
     pub(crate) slot: Slot,
     pub(crate) relation: Arc<Schema>,
-    /// The columns; with the keys of rows behind them, if the statement needs these.
+    /// The columns of the scan, followed by the row key if the statement needs it.
     pub(crate) schema: SchemaRef,
 }
 
 /// The least and the greatest value of a column.
 #[derive(Debug)]
 struct Ends {
-    /// The place of the column in the scan.
+    /// The position of the column in the scan.
     place: usize,
     least: ScalarValue,
     greatest: ScalarValue,
@@ -62,7 +62,7 @@ struct Ends {
 pub(crate) struct RelationScan {
     table: Source,
     ranges: Ranges,
-    /// The first keys of the partitions after the first one.
+    /// The first key of each partition after the first partition.
     cuts: Vec<RowKey>,
     /// Number of rows in the ranges.
     rows: u64,
@@ -72,7 +72,7 @@ pub(crate) struct RelationScan {
     is_reversed: bool,
     /// Number of rows that the query wants first.
     wanted_first: Option<usize>,
-    /// The least and the greatest key, once they were asked for.
+    /// The least and the greatest key; set when they are first requested.
     ends: Arc<OnceLock<Option<Ends>>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -126,8 +126,8 @@ impl RelationScan {
         })
     }
 
-    /// The scan in one of the two directions, for a query that wants `first` rows of it; `None` if it has a limit, so that
-    /// other rows would come.
+    /// The scan in one of the two directions, for a query that wants its `first` rows; `None` if the scan has a limit,
+    /// because another direction would then return other rows.
     pub(crate) fn in_order(&self, is_reversed: bool, first: Option<usize>) -> Option<Self> {
         if self.limit.is_some() {
             return None;
@@ -149,8 +149,8 @@ impl RelationScan {
         })
     }
 
-    /// The least and the greatest value of the first column of the primary key; `None` if the scan reads only some rows, or
-    /// the column has a type whose order is not the same everywhere.
+    /// The least and the greatest value of the first column of the primary key. `None` if the scan reads only some of
+    /// the rows, or if the order of the column's type is not the same in the database and in Arrow.
     fn ends(&self) -> Option<&Ends> {
         let first = self.table.relation.primary_key.first()?;
         let column = self.table.relation.position(first)?;
@@ -185,7 +185,7 @@ impl RelationScan {
                 greatest,
             }))
         };
-        // Without statistics, a later read reports the error.
+        // If reading the statistics fails, a later read reports the error.
         let ends = self.ends.get_or_init(|| read().unwrap_or(None));
         ends.as_ref()
     }
@@ -199,13 +199,13 @@ impl RelationScan {
         &self.table.name
     }
 
-    /// Number of rows of the whole relation in the state of the running statement.
+    /// Number of rows of the whole relation, in the state that the running statement reads.
     pub(crate) fn rows_of_table(&self) -> Result<u64> {
         let snapshot = self.table.slot.snapshot()?;
         Ok(relation(&snapshot, &self.table.name)?.count())
     }
 
-    /// Reads a partition; `emit` returns false if no more rows are needed.
+    /// Reads a partition. `emit` returns false if no more rows are needed.
     fn read(
         &self,
         partition: usize,
@@ -267,13 +267,13 @@ impl RelationScan {
     }
 }
 
-/// The relation of a scan, which exists in every state with the same schemas.
+/// The relation of a scan. It exists in every state with the same schemas.
 fn relation<'s>(snapshot: &'s AnyRead, name: &str) -> Result<Relation<'s>> {
     let gone = || Error::new(ErrorKind::Plan, format!("table {name} is gone"));
     snapshot.relation(name)?.ok_or_else(gone)
 }
 
-/// The order of the rows of a scan: by the primary key, in one of the two directions.
+/// The sort order of the rows of a scan: by the primary key, in one of the two directions.
 fn order(
     table: &Source,
     ranges: &Ranges,
@@ -384,7 +384,7 @@ impl ExecutionPlan for RelationScan {
         let batch_rows = context.session_config().batch_size();
         let (mut scan, schema) = (self.clone(), self.schema_ref());
         if self.ranges.is_unique && self.ranges.ranges.len() <= batch_rows {
-            // A few rows are read at once, without another thread, as one batch.
+            // A small number of rows is read at once, without another thread, as one batch.
             scan.wanted_first = None;
             let batch = futures::stream::once(async move {
                 let mut found = None;
@@ -418,7 +418,7 @@ impl ExecutionPlan for RelationScan {
             let rows = self
                 .limit
                 .map_or(self.rows, |limit| self.rows.min(limit as u64));
-            // Only the number of all rows may answer a query.
+            // Only the number of all rows is exact, so only this number may be used to compute a result.
             statistics.num_rows = match self.ranges == Ranges::all() && self.limit.is_none() {
                 true => Precision::Exact(rows as usize),
                 false => Precision::Inexact(rows as usize),

@@ -1,7 +1,7 @@
-//! Scans of relations in the order of the sort above them, for `ORDER BY key DESC LIMIT n`.
+//! Scans relations in the order of the sort above them, for `ORDER BY key DESC LIMIT n`.
 //!
-//! Rows come in the order of the primary key. If a sort asks for the opposite order, the scan reads from the end. With a limit
-//! it begins with small batches, because conditions above it may need few rows.
+//! Rows are returned in the order of the primary key. If a sort requires the opposite order, the scan reads from the
+//! end. With a limit it begins with small batches, because a query may need only a few rows.
 
 use crate::relational::scan::RelationScan;
 use datafusion::common::Result;
@@ -15,7 +15,8 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use std::sync::Arc;
 
-/// Gives scans below a sort its order, if it is the order of the primary key in either direction. A later rule removes the sort.
+/// Makes scans below a sort return rows in the order of the sort, if this is the order of the primary key in either
+/// direction. A later rule removes the sort.
 #[derive(Debug)]
 pub(crate) struct ScansInOrder;
 
@@ -60,7 +61,7 @@ fn replacement(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execution
     Ok(None)
 }
 
-/// The same rows from a scan in this direction; `None` if they come from anything else.
+/// The same rows from a scan in this direction; `None` if the rows do not come from a scan.
 fn ordered(
     plan: &Arc<dyn ExecutionPlan>,
     is_reversed: bool,

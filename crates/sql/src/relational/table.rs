@@ -1,4 +1,4 @@
-//! A relation, as the planner sees it.
+//! A relation, as seen by the planner.
 
 use crate::error::Result;
 use crate::relational::range::Ranges;
@@ -17,23 +17,23 @@ use std::sync::Arc;
 use tidalite::AnyRead;
 use tidalite::TableLayout;
 
-/// The column of the keys of rows, in statements that change rows.
+/// The column with the keys of rows, in statements that change rows.
 pub(crate) const KEY: &str = "__key";
 
-/// The beginning of the names of relations that declare metrics.
+/// Prefix of the names of relations that declare metrics.
 pub(crate) const DECLARATION: &str = "series/";
 
-/// The beginning of the names of relations that hold views.
+/// Prefix of the names of relations that store views.
 pub(crate) const VIEW: &str = "view/";
 
-/// The part of a relation in a statement.
+/// The role of a relation in a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Its rows are read.
     Read,
-    /// It gets rows, whose nulls are found when they are stored.
+    /// Rows are inserted. Nulls are detected when the rows are stored.
     Insert,
-    /// Its rows are changed: it has a column of keys, too.
+    /// Its rows are changed, so it has an additional column with their keys.
     Change,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct RelationTable {
 }
 
 impl RelationTable {
-    /// The relation with this name; `None` if there is none.
+    /// The relation with this name; `None` if it does not exist.
     pub(crate) fn find(name: &str, slot: &Slot, purpose: Purpose) -> Result<Option<Self>> {
         let snapshot = slot.snapshot()?;
         let types = snapshot.table_types(name)?;
@@ -140,7 +140,7 @@ impl TableProvider for RelationTable {
         &self,
         filters: &[&Expr],
     ) -> PlanResult<Vec<TableProviderFilterPushDown>> {
-        // A condition on a column of a key or of an index may restrict the rows that are read.
+        // A condition on a column of the primary key or of an index may restrict the rows that are read.
         let keys = std::iter::once(&self.source.relation.primary_key);
         let indexes = self
             .source

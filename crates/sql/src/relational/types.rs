@@ -1,4 +1,4 @@
-//! Types of columns and cells of relations as types of Arrow.
+//! Converts types of columns and cells between relations and Arrow.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::ZONE;
@@ -7,10 +7,10 @@ use datafusion::common::ScalarValue;
 use std::sync::Arc;
 use tidalite::relation::{self, Cell, ColumnType};
 
-/// Digits of a decimal that the type of Arrow may have.
+/// Maximum number of digits of a decimal in Arrow.
 const DECIMAL_DIGITS: u8 = 38;
 
-/// The type in which a column is read.
+/// The Arrow type of a column.
 pub(crate) fn data_type(kind: ColumnType) -> DataType {
     match kind {
         ColumnType::Bool => DataType::Boolean,
@@ -32,15 +32,15 @@ pub(crate) fn data_type(kind: ColumnType) -> DataType {
             };
             DataType::Timestamp(unit, zoned.then(|| ZONE.into()))
         }
-        // A GUID is shown as text.
+        // A GUID is represented as text.
         _ => DataType::Utf8,
     }
 }
 
-/// The type of a column that stores values of a type of Arrow.
+/// The type of a column that can store values of an Arrow type.
 ///
 /// # Errors
-/// There is none.
+/// No such type exists.
 pub(crate) fn column_type(ty: &DataType) -> Result<ColumnType> {
     Ok(match ty {
         DataType::Boolean => ColumnType::Bool,
@@ -79,7 +79,7 @@ pub(crate) fn column_type(ty: &DataType) -> Result<ColumnType> {
     })
 }
 
-/// The columns of a relation as a schema of Arrow.
+/// The columns of a relation as an Arrow schema.
 pub(crate) fn schema(schema: &relation::Schema) -> SchemaRef {
     let columns = schema.columns.iter();
     let fields = columns.map(|column| {
@@ -89,7 +89,7 @@ pub(crate) fn schema(schema: &relation::Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The cell of a constant; `None` if it has another type than the column, or is not a value of it.
+/// The cell for a constant; `None` if the constant has another type than the column, or is not valid for it.
 pub(crate) fn cell(kind: ColumnType, value: &ScalarValue) -> Option<Cell> {
     if value.is_null() {
         return (value.data_type() == data_type(kind)).then_some(Cell::Null);
@@ -125,7 +125,7 @@ pub(crate) fn cell(kind: ColumnType, value: &ScalarValue) -> Option<Cell> {
     })
 }
 
-/// The cell of a column that equals a value of any type; `None` if none does.
+/// The cell of a column that equals a value of any type; `None` if no cell does.
 ///
 /// # Errors
 /// A text that cannot be converted.
@@ -136,7 +136,7 @@ pub(crate) fn equal_cell(kind: ColumnType, value: &ScalarValue) -> Result<Option
     } else if matches!(value, ScalarValue::Utf8(_)) {
         cell(kind, &value.cast_to(&ty)?)
     } else {
-        // A number beyond the column's range, or between two of its values, equals none.
+        // A number outside the column's range, or between two of its values, equals no cell.
         let cast = value.cast_to(&ty).ok();
         let back = |cast: &ScalarValue| cast.cast_to(&value.data_type());
         let exact = cast.filter(|cast| back(cast).is_ok_and(|back| back == *value));
@@ -145,7 +145,7 @@ pub(crate) fn equal_cell(kind: ColumnType, value: &ScalarValue) -> Result<Option
     Ok(found.filter(|cell| *cell != Cell::Null))
 }
 
-/// The constant of a cell.
+/// A cell as a constant.
 pub(crate) fn constant(kind: ColumnType, cell: &Cell) -> Result<ScalarValue> {
     let ty = data_type(kind);
     let value = match cell {
@@ -179,7 +179,7 @@ pub(crate) fn constant(kind: ColumnType, cell: &Cell) -> Result<ScalarValue> {
     Ok(value.cast_to(&ty)?)
 }
 
-/// The bytes of a GUID as text, with or without hyphens and braces.
+/// The bytes of a GUID given as text, with or without hyphens and braces.
 pub(crate) fn guid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text
         .trim_matches(['{', '}'])
@@ -193,7 +193,7 @@ pub(crate) fn guid(text: &str) -> Option<[u8; 16]> {
     Some(value.to_be_bytes())
 }
 
-/// The error of a text in a column of GUIDs.
+/// The error for a text that is not a GUID, in a column of GUIDs.
 pub(crate) fn not_a_guid(column: &str, text: &str) -> Error {
     let problem = format!("column {column}: {text:?} is not a GUID: 32 hexadecimal digits");
     Error::new(ErrorKind::Execution, problem)

@@ -1,4 +1,4 @@
-//! Batches from elsewhere with the columns of a table.
+//! Converts batches from other sources to the columns of a table.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::cast;
@@ -10,13 +10,13 @@ use datafusion::logical_expr::Expr;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Gives batches the columns of a table.
+/// Arranges the columns of batches like those of a table.
 pub(crate) struct Aligned<'t> {
     table: &'t str,
-    /// The columns of the table. Nulls are found when rows are stored.
+    /// The columns of the table. Nulls are detected when rows are stored.
     schema: SchemaRef,
     defaults: HashMap<String, ScalarValue>,
-    /// The columns of the batches, if these have no names.
+    /// The names of the batches' columns, if the batches do not contain names.
     columns: &'t [String],
 }
 

@@ -1,4 +1,4 @@
-//! The clause ON CONFLICT of INSERT, and its shorter forms: INSERT OR IGNORE, INSERT OR REPLACE, REPLACE INTO.
+//! The ON CONFLICT clause of INSERT, and its shorter forms: INSERT OR IGNORE, INSERT OR REPLACE, REPLACE INTO.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::columns::ColumnBuilder;
@@ -20,13 +20,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use tidalite::relation::{Cell, Column, Conflict, Schema};
 
-/// The name of the row that could not be inserted.
+/// The name under which an update refers to the row that could not be inserted.
 const EXCLUDED: &str = "excluded";
 
-/// A row that cannot be inserted because of its key; the statement fails by default.
+/// The action for a row that cannot be inserted because of its key. By default the statement fails.
 #[derive(Default)]
 pub(crate) struct OnConflict {
-    /// The keys that the clause is for; `None` for all.
+    /// The keys to which the clause applies; `None` for all.
     keys: Option<Vec<Conflict>>,
     pub(crate) action: Action,
 }
@@ -36,15 +36,15 @@ pub(crate) enum Action {
     /// The statement fails.
     #[default]
     Fail,
-    /// The row is left out.
+    /// The row is not inserted.
     Nothing,
-    /// The rows with these keys are removed.
+    /// The rows that conflict are removed.
     Replace,
-    /// The row with this key is updated.
+    /// The conflicting row is updated.
     Update(Box<DoUpdate>),
 }
 
-/// The clause as it is written; none by default.
+/// The clause as written in the statement; by default there is none.
 #[derive(Clone, Default)]
 pub(crate) struct Clause {
     target: Option<Vec<String>>,
@@ -61,7 +61,7 @@ enum Written {
 }
 
 impl Clause {
-    /// Takes the clause out of a statement, which the planner does not know.
+    /// Removes the clause from a statement, because the planner does not support it, and returns it.
     pub(crate) fn take(insert: &mut ast::Insert) -> Result<Self> {
         let not_supported = |text: &dyn std::fmt::Display| {
             Err(Error::new(
@@ -103,13 +103,13 @@ impl Clause {
         Ok(clause)
     }
 
-    /// Whether the clause is missing.
+    /// Whether the statement has no such clause.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.action, Written::Fail)
     }
 
-    /// Whether a plan of the clause is right for later statements: it has no parameters, and calls no function that depends
-    /// on the time of the statement.
+    /// Whether a plan of the clause is valid for later statements: it has no parameters, and calls no function that
+    /// depends on the time of the statement.
     pub(crate) fn can_be_kept(&self) -> bool {
         let Written::Update(update) = &self.action else {
             return true;
@@ -152,7 +152,7 @@ impl Clause {
     }
 }
 
-/// The primary key and the unique indexes that have these columns.
+/// The primary key and the unique indexes that consist of these columns.
 fn keys_of(columns: Vec<String>, schema: &Schema) -> Result<Vec<Conflict>> {
     let wanted: HashSet<&String> = columns.iter().collect();
     let unique = schema.indexes.iter().filter(|index| index.unique);
@@ -171,7 +171,7 @@ fn keys_of(columns: Vec<String>, schema: &Schema) -> Result<Vec<Conflict>> {
 }
 
 impl OnConflict {
-    /// Whether the clause is for rows with this conflict.
+    /// Whether the clause applies to rows with this conflict.
     pub(crate) fn is_for(&self, conflict: &Conflict) -> bool {
         self.keys
             .as_ref()
@@ -179,12 +179,12 @@ impl OnConflict {
     }
 }
 
-/// New values for a row whose key is taken, from the row and from the one that could not be inserted.
+/// Computes new values for an existing row from that row and the row that could not be inserted.
 pub(crate) struct DoUpdate {
     columns: Vec<Column>,
     /// The columns of both rows.
     schema: Arc<ArrowSchema>,
-    /// The columns that get new values.
+    /// The columns that are assigned new values.
     assignments: Vec<(usize, Arc<dyn PhysicalExpr>)>,
     condition: Option<Arc<dyn PhysicalExpr>>,
 }
@@ -230,7 +230,7 @@ impl DoUpdate {
         })
     }
 
-    /// The new cells of a row; `None` if the condition does not hold.
+    /// The new cells of a row; `None` if the condition is not true.
     pub(crate) fn apply(
         &self,
         mut found: Vec<Cell>,
@@ -244,7 +244,7 @@ impl DoUpdate {
                 arrays.push(builder.finish()?);
             }
         }
-        // A null of the new row in a column without nulls is found when the row is stored.
+        // A null in a column that refuses null is detected when the row is stored.
         let fields = self.schema.fields().iter();
         let fields: Vec<Field> = fields
             .map(|field| field.as_ref().clone().with_nullable(true))
@@ -267,7 +267,7 @@ impl DoUpdate {
     }
 }
 
-/// The column to which a value is assigned.
+/// The column of an assignment.
 pub(crate) fn column_of(target: &AssignmentTarget) -> Result<String> {
     if let AssignmentTarget::ColumnName(name) = target
         && let Some(part) = name.0.last()
@@ -279,7 +279,7 @@ pub(crate) fn column_of(target: &AssignmentTarget) -> Result<String> {
     Err(Error::new(ErrorKind::Syntax, problem))
 }
 
-/// Gives columns without a table the name of the table.
+/// Qualifies columns without a table with the name of the table.
 fn qualify(expr: &mut Expr, table: &str) {
     let visited: ControlFlow<()> = visit_expressions_mut(expr, |expr| {
         if let Expr::Identifier(column) = expr {

@@ -1,8 +1,9 @@
-//! The rows of series that DELETE removes.
+//! The rows of series that a DELETE statement removes.
 //!
-//! An interval of time and conditions on tags are removed without being read. For every other condition the rows for which it
-//! is true are read first; then the intervals are removed that contain these rows alone. The engine removes all rows of a
-//! time, so a condition must not tell several rows of one time in a series apart.
+//! A time interval combined with conditions on tags is removed without reading rows. For all other conditions, the rows
+//! for which the condition is true are read first; then the intervals that contain exactly these rows are removed. The
+//! engine removes all rows of a time, so a condition must not select only some of several rows that a series has at the
+//! same time.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::chunk;
@@ -22,13 +23,13 @@ use tidalite::{AnyRead, Series, SeriesId, Steps, WriteTxn};
 /// The rows that a DELETE selects.
 pub(crate) enum Selected {
     Nothing,
-    /// An interval of time of some members.
+    /// An interval of time, for some members.
     Interval(Wanted),
     /// The rows of the plan.
     Rows,
 }
 
-/// The rows that a plan of DELETE reads.
+/// The rows that the plan of a DELETE selects.
 pub(crate) fn selected(
     layout: &Layout,
     plan: &LogicalPlan,
@@ -93,9 +94,9 @@ pub(crate) fn interval(txn: &mut WriteTxn, layout: &Layout, wanted: &Wanted) -> 
 /// The rows for which a condition is true.
 pub(crate) struct FoundRows<'l> {
     layout: &'l Layout,
-    /// The members, by the numbers of their tags.
+    /// The indexes of the members, by the numbers of their tag values.
     members: HashMap<&'l [Option<i32>], usize>,
-    /// The times of the rows of each member, in steps of its series; a time as often as it has rows.
+    /// The times of the rows of each member, in steps of its series. A time is repeated for each row that has it.
     steps: Vec<Vec<i64>>,
 }
 
@@ -103,7 +104,7 @@ pub(crate) struct FoundRows<'l> {
 pub(crate) type Range = (SeriesId, i64, i64);
 
 impl<'l> FoundRows<'l> {
-    /// No rows, of a table whose members have one series each.
+    /// An empty set of rows, for a table whose members have one series each.
     pub(crate) fn new(layout: &'l Layout) -> Self {
         let members = layout.members.iter().enumerate();
         let members = members.map(|(number, member)| (&*member.tags, number));
@@ -139,7 +140,7 @@ impl<'l> FoundRows<'l> {
         Ok(())
     }
 
-    /// The ranges that contain these rows and no others, in the state in which the rows were found.
+    /// The ranges that contain exactly these rows, in the state in which the rows were found.
     pub(crate) fn ranges(mut self, state: &AnyRead) -> Result<Vec<Range>> {
         let mut ranges = Vec::new();
         for (member, steps) in self.layout.members.iter().zip(&mut self.steps) {
@@ -155,8 +156,9 @@ impl<'l> FoundRows<'l> {
 }
 
 impl Layout {
-    /// Adds the ranges that contain exactly the rows with these times, which ascend: all at once if no other row lies between
-    /// them, else in two halves. A number of rows is known without reading them.
+    /// Adds the ranges that contain exactly the rows with these ascending times: a single range if no other row lies
+    /// between them, otherwise the ranges of the two halves. The number of rows in a range is known without reading
+    /// them.
     fn cover(
         &self,
         part: &Part,
@@ -183,7 +185,7 @@ impl Layout {
             );
             return Err(Error::new(ErrorKind::Execution, problem));
         }
-        // Rows of one time stay together.
+        // Rows with the same time are not separated.
         let middle = steps[steps.len() / 2];
         let at = match steps.partition_point(|&step| step < middle) {
             0 => steps.partition_point(|&step| step <= middle),
@@ -194,7 +196,7 @@ impl Layout {
     }
 }
 
-/// Removes the rows of ranges; returns their number.
+/// Removes the rows of these ranges; returns their number.
 pub(crate) fn ranges(txn: &mut WriteTxn, ranges: &[Range]) -> Result<u64> {
     let mut removed = 0;
     for &(id, from, to) in ranges {

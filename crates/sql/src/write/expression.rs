@@ -1,4 +1,4 @@
-//! Expressions outside of queries.
+//! Expressions outside queries.
 
 use crate::error::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -10,7 +10,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use std::sync::Arc;
 
-/// The expression with values for its parameters.
+/// The expression with its parameters replaced by values.
 pub(crate) fn bound(expr: Expr, parameters: &[ScalarValue]) -> Result<Expr> {
     let parameters = ParamValues::from(parameters.to_vec());
     let bound = expr.transform_up(|expr| {
@@ -25,7 +25,7 @@ pub(crate) fn bound(expr: Expr, parameters: &[ScalarValue]) -> Result<Expr> {
     Ok(bound?.data)
 }
 
-/// Plans an expression over these columns. Functions of the present time give the one at which the statement began.
+/// Plans an expression over these columns. Functions of the current time return the time at which the statement began.
 pub(crate) fn plan(
     session: &SessionState,
     expr: Expr,

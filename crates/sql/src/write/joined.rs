@@ -1,11 +1,12 @@
-//! UPDATE ... FROM and DELETE ... USING as a query: the rows of the table that change, joined with other tables.
+//! Rewrites UPDATE ... FROM and DELETE ... USING as a query that returns the rows to change, joined with the other
+//! tables.
 //!
 //! ```text
 //! UPDATE t SET v = o.v FROM o WHERE t.id = o.id  =>  SELECT t.id, o.v AS v, t.__key FROM t, o WHERE t.id = o.id
 //! DELETE FROM t USING o WHERE t.id = o.id        =>  SELECT t.id, t.v, t.__key FROM t, o WHERE t.id = o.id
 //! ```
 //!
-//! A row that matches several rows of the other tables comes several times; the first one counts.
+//! A row that matches several rows of the other tables is returned several times; only the first one counts.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::table::KEY;
@@ -18,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use tidalite::relation::Schema;
 
-/// A change of the rows that a join finds.
+/// A change of the rows that a join selects.
 pub(crate) struct Joined {
     table: TableWithJoins,
     /// The new values of an UPDATE; `None` for DELETE.
@@ -28,8 +29,8 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// The join of a statement; `None` if it has none. A DELETE that gives its table another name is one, too, because the
-    /// planner does not know that name.
+    /// The join of a statement; `None` if it has none. A DELETE with a table alias also counts, because the planner
+    /// does not support the alias.
     pub(crate) fn of(statement: &Statement) -> Result<Option<Self>> {
         let Statement::Statement(statement) = statement else {
             return Ok(None);
@@ -91,7 +92,7 @@ impl Joined {
         self.assignments.is_some()
     }
 
-    /// The query of the rows of a relation, with their keys in the last column.
+    /// The query that returns the rows of a relation, with their keys in the last column.
     pub(crate) fn query(self, relation: &Schema) -> Result<Statement> {
         let TableFactor::Table { name, alias, .. } = &self.table.relation else {
             return Err(not_supported(&self.table));
@@ -119,7 +120,7 @@ impl Joined {
             assigned.push((column, assignment.value));
         }
         let item = |column: &str| {
-            // The last of several values of a column counts, as without a join.
+            // If a column is assigned several values, the last one counts, as in a statement without a join.
             let value = assigned.iter().rev().find(|(own, _)| own == column);
             SelectItem::ExprWithAlias {
                 expr: value.map_or_else(|| own(column), |(_, value)| value.clone()),

@@ -37,7 +37,7 @@ use datafusion::sql::sqlparser::ast::{self, visit_relations};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Whether a change reads rows of tables: everything but INSERT with constant rows.
+/// Whether a change reads rows of tables: true except for INSERT with constant rows.
 pub(crate) fn reads_rows(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else {
         return true;
@@ -49,7 +49,7 @@ pub(crate) fn reads_rows(statement: &Statement) -> bool {
     visit_relations(&insert.source, relation).is_break()
 }
 
-/// The table that a statement changes; `None` if it is not named simply, which the planner refuses.
+/// The table that a statement changes; `None` if it is not a simple name, which the planner rejects.
 pub(crate) fn changed_name(statement: &Statement) -> Option<&ast::ObjectName> {
     let Statement::Statement(statement) = statement else {
         return None;
@@ -73,7 +73,7 @@ pub(crate) fn changed_name(statement: &Statement) -> Option<&ast::ObjectName> {
     }
 }
 
-/// The table that a statement changes, and how.
+/// The table that a statement changes, and the kind of change.
 pub(crate) fn changed_table(statement: &Statement) -> Result<Option<(Arc<str>, Purpose)>> {
     let Some(name) = changed_name(statement) else {
         return Ok(None);
@@ -87,7 +87,7 @@ pub(crate) fn changed_table(statement: &Statement) -> Result<Option<(Arc<str>, P
     Ok(Some((full_name(name)?.into(), purpose)))
 }
 
-/// Takes ON CONFLICT out of an INSERT.
+/// Removes the ON CONFLICT clause from an INSERT and returns it.
 pub(crate) fn take_conflict(statement: &mut Statement) -> Result<Option<Clause>> {
     if let Statement::Statement(statement) = statement
         && let ast::Statement::Insert(insert) = &mut **statement
@@ -97,7 +97,7 @@ pub(crate) fn take_conflict(statement: &mut Statement) -> Result<Option<Clause>>
     Ok(None)
 }
 
-/// The columns that an UPDATE assigns values to.
+/// The columns to which an UPDATE assigns values.
 pub(crate) fn assigned_columns(statement: &Statement) -> Result<Vec<String>> {
     if let Statement::Statement(statement) = statement
         && let ast::Statement::Update(update) = &**statement

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use tidalite::WriteTxn;
 use tidalite::relation::{Cell, RelationMut, RowKey, Schema};
 
-/// Opens a relation that exists.
+/// Opens an existing relation.
 pub(crate) fn open<'t>(txn: &'t mut WriteTxn, name: &str) -> Result<RelationMut<'t>> {
     let gone = || Error::new(ErrorKind::Plan, format!("table {name} is gone"));
     txn.relation_mut(name)?.ok_or_else(gone)
 }
 
-/// Inserts a batch that has the columns of the relation; returns the number of rows inserted or updated. `written` gets
-/// these rows.
+/// Inserts a batch that has the columns of the relation; returns the number of inserted or updated rows. These rows are
+/// added to `written`.
 pub(crate) fn insert(
     txn: &mut WriteTxn,
     name: &str,
@@ -31,7 +31,8 @@ pub(crate) fn insert(
     insert_rows(&mut relation, rows, on_conflict, written)
 }
 
-/// Inserts rows with a cell for each column; returns the number of rows inserted or updated. `written` gets these rows.
+/// Inserts rows with a cell for each column; returns the number of inserted or updated rows. These rows are added to
+/// `written`.
 pub(crate) fn insert_rows(
     relation: &mut RelationMut<'_>,
     rows: impl Iterator<Item = Result<Vec<Cell>>>,
@@ -61,7 +62,7 @@ pub(crate) fn insert_rows(
     Ok(changed)
 }
 
-/// Inserts a row, or updates the one with its key; returns the stored row, or `None` if nothing has changed.
+/// Inserts a row, or updates the existing row with its key. Returns the stored row, or `None` if nothing has changed.
 fn insert_row(
     relation: &mut RelationMut<'_>,
     row: Vec<Cell>,
@@ -89,12 +90,12 @@ fn insert_row(
             }
         }
     }
-    // Another conflict is an error.
+    // Any further conflict is an error.
     relation.insert(&row)?;
     Ok(Some(row))
 }
 
-/// The keys in the last column of a batch.
+/// The keys of rows, which are in the last column of a batch.
 fn keys(batch: &RecordBatch) -> Result<Vec<RowKey>> {
     let lost = || Error::new(ErrorKind::Execution, "the keys of rows are lost");
     let keys = batch.columns().last().ok_or_else(lost)?;
@@ -102,8 +103,8 @@ fn keys(batch: &RecordBatch) -> Result<Vec<RowKey>> {
     Ok(keys.iter().flatten().map(RowKey::from_bytes).collect())
 }
 
-/// Removes the rows with the keys in the last column; returns their number. If the rows are asked for, the other columns are
-/// theirs.
+/// Removes the rows with the keys in the last column; returns their number. If the rows are to be returned, the other
+/// columns contain them.
 pub(crate) fn delete(
     txn: &mut WriteTxn,
     name: &str,
@@ -118,7 +119,7 @@ pub(crate) fn delete(
     let rows = rows.transpose()?;
     let mut removed = 0;
     for (row, key) in keys(batch)?.into_iter().enumerate() {
-        // A row that was removed before has matched several rows of another table.
+        // If the row was removed before, it has matched several rows of another table.
         if !relation.remove(&key)? {
             continue;
         }
@@ -133,17 +134,18 @@ pub(crate) fn delete(
 /// Updates rows.
 pub(crate) struct Update {
     name: Arc<str>,
-    /// The columns that get new values decide about uniqueness: all rows are removed before the first is inserted, so that
-    /// only the final rows must be unique.
+    /// Whether columns that must be unique get new values. Then all rows are removed before the first one is inserted,
+    /// so that only the final rows must be unique.
     moves: bool,
     moved: Vec<Vec<Cell>>,
-    /// The rows updated so far, if a row can come several times: only the first one counts.
+    /// The keys of the rows updated so far, if the plan can return a row several times: only the first occurrence
+    /// counts.
     seen: Option<HashSet<RowKey>>,
     updated: u64,
 }
 
 impl Update {
-    /// An update of these columns. In a join a row can come several times.
+    /// An update of these columns. With a join, the plan can return a row several times.
     pub(crate) fn new(
         name: &Arc<str>,
         schema: &Schema,
@@ -163,7 +165,7 @@ impl Update {
         }
     }
 
-    /// Updates the rows of a batch, with the new values and the keys in the last column.
+    /// Updates the rows of a batch, which contains the new values, and the keys in the last column.
     pub(crate) fn update(
         &mut self,
         txn: &mut WriteTxn,
@@ -193,7 +195,7 @@ impl Update {
         Ok(())
     }
 
-    /// Inserts the rows that were removed; returns the number of rows updated.
+    /// Inserts the rows that were removed; returns the number of updated rows.
     pub(crate) fn finish(self, txn: &mut WriteTxn) -> Result<u64> {
         let mut relation = open(txn, &self.name)?;
         for row in &self.moved {

@@ -1,10 +1,10 @@
-//! The clause RETURNING as a query over the rows that a statement has written.
+//! Rewrites the RETURNING clause as a query over the rows that a statement has written.
 //!
 //! ```text
 //! UPDATE t AS a SET .. RETURNING id, a.v  =>  SELECT id, a.v FROM "__returned" AS a
 //! ```
 //!
-//! Subqueries in the clause read the tables as they were before the statement, also the changed one.
+//! Subqueries in the clause read the tables as they were before the statement, including the changed table.
 
 use crate::catalog::providers::RETURNED;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,15 +17,16 @@ use datafusion::sql::sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 
-/// The clause as it is written.
+/// The clause as written in the statement.
 pub(crate) struct ReturningClause {
     items: Vec<SelectItem>,
-    /// The name of the table in the expressions.
+    /// The name by which the expressions refer to the table.
     table: Ident,
 }
 
 impl ReturningClause {
-    /// Takes the clause out of a statement, whose planner does not know it; `None` if there is none.
+    /// Removes the clause from a statement, because the planner does not support it, and returns it; `None` if the
+    /// statement has none.
     pub(crate) fn take(statement: &mut Statement) -> Option<Self> {
         let Statement::Statement(statement) = statement else {
             return None;
@@ -52,7 +53,7 @@ impl ReturningClause {
         })
     }
 
-    /// Whether the expressions have subqueries that read tables.
+    /// Whether the expressions contain subqueries that read tables.
     pub(crate) fn reads_tables(&self) -> bool {
         let relation = |_: &ObjectName| ControlFlow::Break(());
         visit_relations(&self.items, relation).is_break()
@@ -62,7 +63,7 @@ impl ReturningClause {
     pub(crate) fn query(self) -> Result<Statement> {
         let alias = Ident::with_quote('"', self.table.value);
         let mut query = parse_one(&format!("SELECT 1 FROM {RETURNED} AS {alias}"))?;
-        // The expressions keep their places in the text of the statement.
+        // The expressions keep their positions in the text of the statement.
         if let Statement::Statement(statement) = &mut query
             && let ast::Statement::Query(query) = &mut **statement
             && let SetExpr::Select(select) = &mut *query.body
@@ -87,7 +88,7 @@ fn last_part(name: &ObjectName) -> Option<Ident> {
     name.0.last()?.as_ident().cloned()
 }
 
-/// Refuses a plan of the clause that does not give a row for each row.
+/// Rejects a plan of the clause that does not return exactly one row for each written row.
 pub(crate) fn check(plan: &LogicalPlan) -> Result<()> {
     let is_of_rows = match plan {
         LogicalPlan::Projection(projection) => matches!(

@@ -1,7 +1,7 @@
 //! Inserts batches of rows into the series of a table.
 //!
-//! The tags of a row select its series; a series that does not exist is created with the columns of the metric,
-//! or of its newest series. In a wide table a row is one row of each metric of which it has a value.
+//! The tags of a row select its series. A series that does not exist is created with the columns of the metric or of
+//! its newest series. In a wide table, a row adds one row to each metric for which it has a value.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metric::layout::{Layout, Source, TIME};
@@ -14,14 +14,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::{ErrorKind as DatabaseErrorKind, Schema, SeriesId, SeriesName, Steps, WriteTxn};
 
-/// Inserts rows of a table.
+/// Inserts rows into a table of series.
 pub(crate) struct SeriesInsert {
     layout: Arc<Layout>,
-    /// For each metric the value columns that it has.
+    /// For each metric, the value columns that belong to it.
     columns: Vec<Vec<usize>>,
-    /// For each tag the values seen so far.
+    /// For each tag, the values seen so far.
     values: Vec<Values>,
-    /// The places of series in `series`, by the numbers of their tags and the source.
+    /// The indexes of series in `series`, by the numbers of their tag values and the index of the source.
     places: HashMap<(Vec<u32>, usize), usize>,
     series: Vec<Target>,
 }
@@ -33,12 +33,12 @@ struct Values {
     texts: Vec<String>,
 }
 
-/// A series that gets rows.
+/// A series that receives rows.
 struct Target {
     id: SeriesId,
     schema: Schema,
     clock: Clock,
-    /// For each column of the series the value column of the table.
+    /// For each column of the series, the value column of the table.
     columns: Vec<Option<usize>>,
 }
 
@@ -92,7 +92,7 @@ impl SeriesInsert {
         Ok(batch.num_rows() as u64)
     }
 
-    /// The rows of a batch by their tags, in the order of their first rows.
+    /// The rows of a batch grouped by their tags, in the order of their first rows.
     fn groups(&mut self, batch: &RecordBatch) -> Result<Vec<Group>> {
         let mut numbers = Vec::with_capacity(self.values.len());
         for (tag, values) in self.values.iter_mut().enumerate() {
@@ -133,7 +133,7 @@ impl SeriesInsert {
         let (mut times, mut columns) = (ArrayRef::clone(times), columns.to_vec());
         let own = &self.columns[number];
         if source.leaf.is_some() {
-            // A row without a value of this metric adds no row to it.
+            // A row without a value of this metric adds no row to the metric.
             let Some(rows) = rows_with_values(own, &columns, times.len()) else {
                 return Ok(());
             };
@@ -199,7 +199,7 @@ impl Values {
         let array = cast(array, &dictionary)?;
         let array = array.as_dictionary::<Int32Type>();
         let texts = array.values().as_string::<i32>();
-        // A dictionary may have values that no row has; these stay unknown.
+        // A dictionary may contain values that no row uses; these are not assigned numbers.
         let mut numbers: Vec<Option<u32>> = vec![None; texts.len()];
         let mut number = |key: Option<i32>| -> u32 {
             let Some(key) = key.filter(|&key| texts.is_valid(key as usize)) else {
@@ -222,7 +222,7 @@ impl Values {
     }
 }
 
-/// The rows that have a value in one of these columns; `None` if there is none.
+/// The rows that have a value in at least one of these columns; `None` if no row has one.
 fn rows_with_values(own: &[usize], columns: &[ArrayRef], rows: usize) -> Option<UInt32Array> {
     let has_value = |row: &u32| {
         own.iter()
@@ -285,7 +285,7 @@ impl Target {
         Ok(())
     }
 
-    /// A column of the metric for which a value is given although the series lacks it.
+    /// A column of the metric for which a value is given although the series does not have the column.
     fn missing_column(&self, own: &[usize], columns: &[ArrayRef]) -> Option<usize> {
         let has_value = |&column: &usize| columns[column].null_count() < columns[column].len();
         let lacks = |column: &usize| !self.columns.contains(&Some(*column));

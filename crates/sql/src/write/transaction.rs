@@ -1,4 +1,4 @@
-//! The write transaction of a connection: its savepoints, and readers of its state.
+//! The write transaction of a connection, with its savepoints and a reader of its state.
 //!
 //! Invariants
 //! 1. `reader` shows the state after the last change; there is none after a change until a statement reads.
@@ -18,7 +18,7 @@ pub(crate) struct Transaction {
     base: AnyRead,
     reader: Option<AnyRead>,
     has_changed: bool,
-    /// Whether tables were created, changed or dropped.
+    /// Whether tables were created, altered or dropped.
     has_defined: bool,
     savepoints: Vec<Named>,
     has_failed: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Transaction {
     is_single: bool,
 }
 
-/// A savepoint with the name that SQL gives it.
+/// A savepoint with the name that the SQL statement gave it.
 struct Named {
     name: String,
     savepoint: Savepoint,
@@ -34,7 +34,7 @@ struct Named {
 }
 
 impl Transaction {
-    /// Begins a transaction; waits until other writers have ended theirs.
+    /// Begins a transaction; waits until other writers have finished.
     pub(crate) fn begin(database: &Database, is_single: bool) -> Result<Self> {
         let txn = database.begin_write()?;
         let base = database.begin_read()?.into();
@@ -64,7 +64,7 @@ impl Transaction {
         Ok(reader)
     }
 
-    /// A state with the present tables and their columns, but maybe not with the present series and rows.
+    /// A state that has the current tables and columns, but possibly not the current series and rows.
     pub(crate) fn definitions(&mut self) -> Result<AnyRead> {
         if self.has_defined {
             return self.state();
@@ -81,14 +81,14 @@ impl Transaction {
         self.expect_usable()?;
         self.reader = None;
         self.has_changed = true;
-        // An error, or a panic, leaves it failed.
+        // After an error or a panic the transaction remains failed.
         self.has_failed = true;
         let done = change(&mut self.txn)?;
         self.has_failed = false;
         Ok(done)
     }
 
-    /// Changes a single row, which the engine does whole or not at all: a row that is refused has changed nothing.
+    /// Changes a single row. The engine makes the change completely or not at all, so a refused row changes nothing.
     pub(crate) fn change_row<T>(
         &mut self,
         change: impl FnOnce(&mut WriteTxn) -> Result<T>,
@@ -111,7 +111,7 @@ impl Transaction {
         done
     }
 
-    /// Changes rows; an error undoes the whole change, and the transaction continues.
+    /// Changes rows. An error undoes the whole change, and the transaction continues.
     pub(crate) fn change_atomically<T>(
         &mut self,
         change: impl FnOnce(&mut WriteTxn) -> Result<T>,
@@ -129,7 +129,7 @@ impl Transaction {
         done
     }
 
-    /// Changes tables, as `change_atomically` does.
+    /// Changes tables, like `change_atomically`.
     pub(crate) fn define_atomically<T>(
         &mut self,
         change: impl FnOnce(&mut WriteTxn) -> Result<T>,
@@ -148,7 +148,7 @@ impl Transaction {
 
     pub(crate) fn savepoint(&mut self, name: &str) -> Result<()> {
         self.expect_usable()?;
-        // The flush before a savepoint ends no reader.
+        // The flush before a savepoint does not invalidate readers.
         let savepoint = self.txn.savepoint()?;
         self.savepoints.push(Named {
             name: name.to_owned(),
@@ -158,7 +158,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Undoes everything since a savepoint, which stays.
+    /// Undoes all changes since a savepoint, which remains.
     pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
         let place = self.find(name)?;
         self.savepoints.truncate(place + 1);
@@ -171,7 +171,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets a savepoint and the later ones; their changes stay.
+    /// Removes a savepoint and all later ones; their changes are kept.
     pub(crate) fn release(&mut self, name: &str) -> Result<()> {
         self.expect_usable()?;
         let place = self.find(name)?;

@@ -1,4 +1,4 @@
-//! Arrays of Arrow as words of series.
+//! Converts Arrow arrays to words of series.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::relational::types::guid;
@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::datatypes::{Decimal128Type, Float32Type, Float64Type, Int64Type, UInt64Type};
 use tidalite::{Column, ColumnType, Value};
 
-/// The words of a column that is not of texts.
+/// The words of a column that does not contain texts.
 pub(crate) fn words(column: &Column, array: &ArrayRef) -> Result<Vec<u64>> {
     let array = cast(array, &column_type(column.ty))?;
     let mut words: Vec<u64> = match column.ty {
@@ -112,7 +112,7 @@ pub(crate) fn value(column: &Column, array: &ArrayRef, row: usize) -> Result<Val
     })
 }
 
-/// Whether the default value of a column is 0: the flags of the default point.
+/// Whether a column is the flags column of the default point: its default value is 0.
 fn is_flags(column: &Column) -> bool {
     column.name == "flags" && column.ty == ColumnType::I64
 }

@@ -1,4 +1,4 @@
-//! The rows that a statement has written or removed, for RETURNING.
+//! Collects the rows that a statement has written or removed, for RETURNING.
 
 use crate::error::Result;
 use crate::relational::columns::ColumnBuilder;
@@ -13,7 +13,7 @@ const BATCH_ROWS: usize = 8192;
 /// Collects rows of a relation as batches.
 pub(crate) struct Written {
     schema: SchemaRef,
-    /// The columns, and whether they belong to the primary key.
+    /// The columns, each with whether it belongs to the primary key.
     columns: Vec<(ColumnBuilder, bool)>,
     rows: usize,
     batches: Vec<RecordBatch>,
@@ -37,7 +37,7 @@ impl Written {
     pub(crate) fn push(&mut self, row: &[Cell]) -> Result<()> {
         for ((column, is_key), cell) in self.columns.iter_mut().zip(row) {
             column.append_cell(match cell.as_ref() {
-                // A key stores both zeros as the positive one.
+                // A key stores both zeros as positive zero.
                 CellRef::F64(value) if *is_key && value == 0.0 => CellRef::F64(0.0),
                 cell => cell,
             });
@@ -61,7 +61,7 @@ impl Written {
         Ok(())
     }
 
-    /// The rows so far; none are left.
+    /// Takes the rows collected so far.
     pub(crate) fn take(&mut self) -> Result<Vec<RecordBatch>> {
         if self.rows > 0 {
             self.finish_batch()?;

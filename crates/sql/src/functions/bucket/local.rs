@@ -1,13 +1,13 @@
-//! Begins of bins in local time: an origin and its multiples.
+//! The starts of bins in local time: an origin plus multiples of the width.
 //!
-//! A local time is the number of nanoseconds since 1970-01-01 00:00 on a local clock that is never set.
+//! A local time is the number of nanoseconds since 1970-01-01 00:00 on a local clock that is never adjusted.
 
 use super::width::Width;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-/// Default origin of bins of days and parts of days, a Monday, so that weeks begin on Mondays.
+/// Default origin of bins of days and parts of days. It is a Monday, so that weeks begin on Mondays.
 const MONDAY: DateTime = DateTime::constant(2000, 1, 3, 0, 0, 0, 0);
 /// Default origin of bins of months.
 const NEW_YEAR: DateTime = DateTime::constant(2000, 1, 1, 0, 0, 0, 0);
@@ -36,12 +36,12 @@ impl Lattice {
         self.origin
     }
 
-    /// The last begin that is not after a local time; `None` outside of the calendar of `jiff`.
+    /// The last start of a bin at or before a local time; `None` outside the calendar of `jiff`.
     pub(super) fn begin(&self, local: i128) -> Option<i128> {
         self.at(self.index(local)?)
     }
 
-    /// The first begin after a local time.
+    /// The first start of a bin after a local time.
     pub(super) fn next(&self, local: i128) -> Option<i128> {
         self.at(self.index(local)? + 1)
     }
@@ -54,7 +54,8 @@ impl Lattice {
                     |at: DateTime| i64::from(at.year()) * MONTHS_PER_YEAR + i64::from(at.month());
                 let distance = month(civil(local)?) - month(civil(self.origin)?);
                 let index = i128::from(distance.div_euclid(months));
-                // The origin lies within its month, and the time before that day of the month.
+                // The month of the local time belongs to the previous bin if the time is before the origin's position
+                // within the month.
                 Some(index - i128::from(self.at(index)? > local))
             }
         }

@@ -1,4 +1,4 @@
-//! Bins of time: of fixed length, or of months, or in a time zone.
+//! Time bins: of fixed length, of months, or in a time zone.
 //!
 //! ```text
 //! width    Width     how long a bin is, from an interval or a text
@@ -36,13 +36,13 @@ use zoned::Zoned;
 pub(crate) struct Buckets {
     width: Width,
     lattice: Lattice,
-    /// The zone, unless it is UTC.
+    /// The time zone, unless it is UTC.
     zone: Option<Zoned>,
 }
 
 impl Buckets {
-    /// Reads the constant arguments of a call on times of this type: the width, and the arguments after the time. `None` if
-    /// the width is null.
+    /// Reads the constant arguments of a call on times of this type: the width, and the arguments after the time.
+    /// `None` if the width is null.
     pub(crate) fn new(
         function: &str,
         width: &ScalarValue,
@@ -66,7 +66,7 @@ impl Buckets {
             }
         }
         if zone.is_none() && !args::is_utc(time) {
-            // The times carry a zone of their own, from `AT TIME ZONE`.
+            // The times have a zone of their own, from `AT TIME ZONE`.
             if let DataType::Timestamp(_, Some(name)) = time {
                 zone = Some(named_zone(function, name)?);
             }
@@ -83,7 +83,7 @@ impl Buckets {
         }))
     }
 
-    /// Nanoseconds since 1970 of the begin of the bin that contains a time; `None` outside of the years -9999 to 9999.
+    /// Start of the bin that contains a time, in nanoseconds since 1970; `None` outside the years -9999 to 9999.
     pub(crate) fn begin(&self, nanos: i128) -> Option<i128> {
         match &self.zone {
             None => self.lattice.begin(nanos),
@@ -91,7 +91,7 @@ impl Buckets {
         }
     }
 
-    /// The begin of the bin after the one that begins at `begin`.
+    /// The start of the bin after the one that begins at `begin`.
     pub(super) fn next(&self, begin: i128) -> Option<i128> {
         match &self.zone {
             None => self.lattice.next(begin),
@@ -99,10 +99,10 @@ impl Buckets {
         }
     }
 
-    /// The bin that begins at `begin`, and the bins of the same length that follow it without a change of the clocks.
+    /// The bin that begins at `begin`, together with the following bins of the same length up to the next clock change.
     pub(crate) fn stretch(&self, begin: i128) -> Stretch {
         let Some(next) = self.next(begin) else {
-            // The last bin of the calendar.
+            // This is the last bin of the calendar.
             return Stretch::endless(i128::MAX);
         };
         match (self.width, &self.zone) {
@@ -112,7 +112,7 @@ impl Buckets {
         }
     }
 
-    /// Whether all bins begin at multiples of this many nanoseconds, which must divide a second.
+    /// Whether all bins begin at multiples of this number of nanoseconds, which must be a divisor of a second.
     pub(crate) fn are_multiples_of(&self, step: i64) -> bool {
         debug_assert!(
             args::NANOS_PER_SECOND % step == 0,
@@ -126,7 +126,7 @@ impl Buckets {
             }
     }
 
-    /// The usual length of a bin in nanoseconds, of months the greatest.
+    /// The usual length of a bin in nanoseconds; for bins of months, the greatest length.
     pub(crate) fn usual_length(&self) -> i128 {
         const DAYS_OF_MONTH: i128 = 31;
         match self.width {
@@ -135,8 +135,8 @@ impl Buckets {
         }
     }
 
-    /// The interval and the origin, in nanoseconds since 1970, of a call of `date_bin` with equal bins. The origin is
-    /// left out if the default of `date_bin`, 1970-01-01, gives the same bins.
+    /// The interval and the origin (in nanoseconds since 1970) of a call of `date_bin` with the same bins. The origin
+    /// is `None` if `date_bin`'s default, 1970-01-01, gives the same bins.
     pub(super) fn as_date_bin(&self) -> Option<(IntervalMonthDayNano, Option<i64>)> {
         if self.zone.is_some() {
             return None;
@@ -165,7 +165,7 @@ impl fmt::Display for Buckets {
     }
 }
 
-/// A constant argument that follows the time.
+/// A constant argument after the time.
 enum Extra {
     Zone(TimeZone),
     Origin(i128),

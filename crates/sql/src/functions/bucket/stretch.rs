@@ -1,14 +1,14 @@
-//! Consecutive bins of one length.
+//! Stretches of consecutive bins with the same length.
 //!
-//! Between two changes of the clocks all bins of days and parts of days have the same length. A reader of many bins
-//! takes them as one stretch instead of asking for the begin of each.
+//! Between two clock changes, all bins of days and parts of days have the same length. A reader of many bins processes
+//! them as one stretch instead of computing the start of each.
 
-/// The bins of this length from some begin on, in nanoseconds.
+/// Consecutive bins with this length in nanoseconds, from some start on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) length: i128,
-    /// The end of the last bin, in nanoseconds since 1970, where the next stretch begins; the greatest number if the bins
-    /// go on for ever.
+    /// The end of the last bin in nanoseconds since 1970, which is where the next stretch begins; the greatest number
+    /// if the bins continue for ever.
     pub(crate) end: i128,
 }
 
@@ -19,7 +19,7 @@ impl Stretch {
         Self { length, end }
     }
 
-    /// Bins of this length without a last one.
+    /// Infinitely many bins of this length.
     pub(super) fn endless(length: i128) -> Self {
         let end = i128::MAX;
         Self { length, end }

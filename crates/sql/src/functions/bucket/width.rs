@@ -7,7 +7,7 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 
 pub(super) const NANOS_PER_DAY: i128 = 86_400 * args::NANOS_PER_SECOND as i128;
 
-/// How long a bin is, in local time.
+/// The length of a bin in local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     /// Days and parts of days.
@@ -24,7 +24,7 @@ impl Width {
         }
         let interval = if let Some(text) = args::text(width) {
             match parse_interval_month_day_nano(text) {
-                // Without a unit the parser would count months, which is never intended.
+                // Without a unit the parser would assume months, which is never intended.
                 Ok(interval) if text.contains(char::is_alphabetic) => interval,
                 _ => {
                     return plan_err!(

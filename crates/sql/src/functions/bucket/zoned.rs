@@ -1,8 +1,8 @@
 //! Bins in a time zone.
 //!
-//! The time zones come from `jiff`, which the library uses for its own windows of the calendar, so that the bins of
-//! a query are the windows of the library. `jiff` also tells where a zone changes its offset, which the bins at such a
-//! change need.
+//! The time zones come from `jiff`, which the library also uses for its calendar windows, so the bins of a query are
+//! the windows of the library. `jiff` also knows when a zone changes its offset, which is needed for bins at such a
+//! change.
 
 use super::local::{Lattice, civil};
 use super::stretch::Stretch;
@@ -17,7 +17,7 @@ use tidalite::Zone;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Zoned(TimeZone);
 
-/// A change of the offset of a zone: the instant, and the offsets before and after it.
+/// A change of a zone's offset: the instant, and the offsets before and after it.
 struct Change {
     at: i128,
     before: Offset,
@@ -35,7 +35,7 @@ impl Zoned {
         Some(nanos + offset_nanos(self.0.to_offset(instant)))
     }
 
-    /// The begin of the bin that contains an instant.
+    /// The start of the bin that contains an instant.
     pub(super) fn begin(&self, lattice: &Lattice, width: Width, nanos: i128) -> Option<i128> {
         let local = self.local(nanos)?;
         let begin = self.last_until(lattice.begin(local)?, width, nanos)?;
@@ -46,21 +46,21 @@ impl Zoned {
         if offset_nanos(after) != local - nanos {
             return Some(begin);
         }
-        // Clocks have been set back and show this time again. A bin that began before the change, at a later local
-        // time, is the current one.
+        // Clocks have been set back and show this time again. If a bin began before the change at a later local time,
+        // it is the current one.
         let change = self.last_change(nanos)?;
         let last_local = change.at - 1 + offset_nanos(change.before);
         let earlier = self.last_until(lattice.begin(last_local)?, width, change.at - 1)?;
         Some(begin.max(earlier))
     }
 
-    /// The begin of the bin after the one that begins at an instant.
+    /// The start of the bin after the one that begins at an instant.
     pub(super) fn next(&self, lattice: &Lattice, width: Width, begin: i128) -> Option<i128> {
         let mut local = self.local(begin)?;
         let next = loop {
             local = lattice.next(local)?;
             let (first, second) = self.instants(local)?;
-            // Begins that clocks skip all lie at the change.
+            // All starts that clocks skip lie at the change itself.
             match (first > begin, second > begin) {
                 (true, _) => break first,
                 (false, true) if !width.is_calendar() => break second,
@@ -70,7 +70,7 @@ impl Zoned {
         if width.is_calendar() {
             return Some(next);
         }
-        // Clocks that are set back in between show begins again.
+        // If clocks are set back in between, they show starts of bins again.
         let Some(change) = self.next_change(begin).filter(|change| change.at < next) else {
             return Some(next);
         };
@@ -79,8 +79,8 @@ impl Zoned {
         Some(next.min(repeated.max(change.at)))
     }
 
-    /// The bin from `begin` to `next`, and the bins of the same length that end before the next change. The bin that
-    /// contains a change, or ends at it, can have another length.
+    /// The bin from `begin` to `next`, and the following bins of the same length that end before the next change. The
+    /// bin that contains the change, or ends at it, can have another length.
     pub(super) fn stretch(&self, (begin, next): (i128, i128), length: i128) -> Stretch {
         if next - begin != length {
             return Stretch::single(begin, next);
@@ -95,14 +95,15 @@ impl Zoned {
         }
     }
 
-    /// The last instant until `limit` at which a bin begins whose local begin is this.
+    /// The last instant up to `limit` at which a bin with this local start begins.
     fn last_until(&self, local: i128, width: Width, limit: i128) -> Option<i128> {
         let (first, second) = self.instants(local)?;
         let is_second = !width.is_calendar() && second <= limit;
         Some(if is_second { second } else { first })
     }
 
-    /// First and last instant at which clocks show a local time: the change if they skip it.
+    /// The first and the last instant at which clocks show a local time. If clocks skip it, both are the instant of the
+    /// change.
     fn instants(&self, local: i128) -> Option<(i128, i128)> {
         let at = |offset: Offset| local - offset_nanos(offset);
         match self.0.to_ambiguous_timestamp(civil(local)?).offset() {
@@ -115,7 +116,7 @@ impl Zoned {
         }
     }
 
-    /// The last change until an instant.
+    /// The last change at or before an instant.
     fn last_change(&self, nanos: i128) -> Option<Change> {
         let behind = Timestamp::from_nanosecond(nanos + 1).ok()?;
         let change = self.0.preceding(behind).next()?;

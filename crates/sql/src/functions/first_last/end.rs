@@ -1,6 +1,6 @@
-//! The two ends of a group.
+//! The two ends of a group: its first and its last row.
 
-/// Which row an aggregate looks for.
+/// The row that an aggregate searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum End {
     First,
@@ -8,7 +8,7 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Whether a row replaces the one that was found before it.
+    /// Whether a row replaces the one found so far.
     pub(super) fn replaces(self, time: i64, found: i64) -> bool {
         match self {
             Self::First => time < found,

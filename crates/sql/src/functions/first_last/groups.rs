@@ -1,4 +1,4 @@
-//! First or last rows of many groups, with values of a primitive type.
+//! First or last rows of many groups, for values of a primitive type.
 
 use super::end::End;
 use crate::functions::args;
@@ -15,7 +15,7 @@ pub(super) struct ExtremesOfGroups<T: ArrowPrimitiveType> {
     end: End,
     value_type: DataType,
     time_type: DataType,
-    /// For each group the row that was found; the time is `None` as long as there is none.
+    /// The time of the row found for each group; `None` until a row is found.
     times: Vec<Option<i64>>,
     values: Vec<Option<T::Native>>,
 }
@@ -91,7 +91,7 @@ impl<T: ArrowPrimitiveType + Send> GroupsAccumulator for ExtremesOfGroups<T> {
         let Some(filter) = filter else {
             return Ok(arrays.to_vec());
         };
-        // A row that does not pass is a group without rows.
+        // A row that does not match the filter becomes a group without rows.
         let times = args::retyped(&arrays[1], &DataType::Int64)?;
         let times = times.as_primitive::<Int64Type>();
         let passing = NullBuffer::from_iter((0..filter.len()).map(|row| passes(filter, row)));

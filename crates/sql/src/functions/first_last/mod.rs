@@ -1,7 +1,7 @@
 //! `first(value, time)` and `last(value, time)`: value of the row with the least or the greatest time.
 //!
-//! The state of both consists of the value and its time. A null time means that there is no row; a value may be null
-//! and is then the result.
+//! The state of both functions consists of the value and its time. A null time means that no row was found; a value may
+//! be null and is then the result.
 
 mod end;
 mod groups;

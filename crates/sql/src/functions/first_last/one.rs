@@ -39,7 +39,7 @@ impl Accumulator for ExtremeOfGroup {
         }
         if let Some(row) = found {
             self.value = ScalarValue::try_from_array(&arrays[0], row)?;
-            // Without a copy the value would keep the whole batch in memory.
+            // Without a copy, the value would keep its whole batch in memory.
             self.value.compact();
         }
         Ok(())

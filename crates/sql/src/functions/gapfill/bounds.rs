@@ -1,5 +1,5 @@
-//! The range of times to fill, as expressions: from the arguments of `time_bucket_gapfill`, else from conditions in
-//! WHERE.
+//! The time range to fill, as expressions. It comes from the arguments of `time_bucket_gapfill`, or otherwise from
+//! conditions in WHERE.
 
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, Result, plan_err};
@@ -11,11 +11,11 @@ use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, LogicalPlan, Ope
 pub(super) struct Bound {
     /// A constant time.
     pub(super) time: Expr,
-    /// Whether this time belongs to the range.
+    /// Whether this time itself belongs to the range.
     pub(super) is_inclusive: bool,
 }
 
-/// The ends of the range. Where there are several, the tightest counts.
+/// The ends of the range. If there are several candidates, the narrowest range is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Bounds {
     pub(super) starts: Vec<Bound>,
@@ -23,7 +23,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The range of a call with these arguments for start and finish, on the rows of `input`.
+    /// The range for a call with these start and finish arguments, on the rows of `input`.
     pub(super) fn new(
         start: Option<&Expr>,
         finish: Option<&Expr>,
@@ -58,7 +58,7 @@ impl Bounds {
         Ok(found)
     }
 
-    /// Adds the conditions on `time`, an expression on the rows of `plan`.
+    /// Adds conditions on `time`, which is an expression on the rows of `plan`.
     fn search(&mut self, plan: &LogicalPlan, time: &Expr) {
         match plan {
             LogicalPlan::Filter(filter) => {
@@ -134,7 +134,7 @@ impl Bounds {
     }
 }
 
-/// Position of an expression that is a column of a plan.
+/// Position of the column, if the expression is a column of the plan.
 fn position(expr: &Expr, plan: &LogicalPlan) -> Option<usize> {
     match expr {
         Expr::Column(column) => plan.schema().maybe_index_of_column(column),
@@ -157,7 +157,7 @@ fn is_null(expr: &Expr) -> bool {
     }
 }
 
-/// Whether an expression has the same value for all rows, which is known before the query runs.
+/// Whether an expression has the same value for all rows, and this value is known before the query runs.
 fn is_constant(expr: &Expr) -> bool {
     let is_variable = |expr: &Expr| {
         Ok(matches!(

@@ -1,4 +1,4 @@
-//! The functions as SQL knows them. They have names and types; the rule replaces their calls.
+//! The functions as declared to SQL. They have names and types only; the rule replaces their calls.
 
 use crate::functions::args;
 use arrow::datatypes::{DataType, TimeUnit};
@@ -91,7 +91,8 @@ impl ScalarUDFImpl for Marker {
     }
 }
 
-/// Width and time; with three arguments a time zone, with four start and finish, with five all of them.
+/// Arguments are width and time; a time zone follows as third argument, or start and finish follow as third and fourth,
+/// or all three follow.
 fn bucket_types(types: &[DataType]) -> Result<Vec<DataType>> {
     let name = Kind::Bucket.name();
     args::check_count(name, types.len(), (2, 5))?;
@@ -109,7 +110,7 @@ fn bucket_types(types: &[DataType]) -> Result<Vec<DataType>> {
     }
     for limit in limits {
         coerced.push(match (args::time_type(name, limit)?, &coerced[1]) {
-            // A text without an offset is a time of the zone of the column.
+            // A text without an offset is interpreted in the zone of the column.
             (_, DataType::Timestamp(_, zone)) if !matches!(limit, DataType::Timestamp(_, _)) => {
                 DataType::Timestamp(TimeUnit::Nanosecond, zone.clone())
             }
@@ -119,7 +120,7 @@ fn bucket_types(types: &[DataType]) -> Result<Vec<DataType>> {
     Ok(coerced)
 }
 
-/// The error for a call where it cannot run.
+/// The error for a call in a place where it cannot run.
 pub(super) fn misplaced<T>(kind: Kind) -> Result<T> {
     match kind {
         Kind::Bucket => plan_err!(

@@ -1,4 +1,4 @@
-//! The operator. It reads rows in order of group and time, and adds the missing ones to each group.
+//! The operator that fills gaps. It reads rows sorted by group and time, and adds the missing rows to each group.
 
 use super::fill::{Filled, Grid};
 use super::node::Fill;
@@ -172,26 +172,26 @@ impl ExecutionPlan for GapFillExec {
             Ok(batch.map(|batch| (batch, state)))
         });
         let batches = Box::pin(RecordBatchStreamAdapter::new(schema, batches));
-        // A long range to fill needs no input, and must let go of the thread to be cancelled.
+        // Filling a long range reads no input, so the operator must yield explicitly to be cancellable.
         Ok(make_cooperative(batches))
     }
 }
 
-/// The positions of the columns that make a group.
+/// The positions of the columns that identify a group.
 fn keys(fills: &[Fill]) -> Vec<usize> {
     let columns = fills.iter().enumerate();
     let keys = columns.filter(|(_, fill)| **fill == Fill::Key);
     keys.map(|(index, _)| index).collect()
 }
 
-/// A run of the operator.
+/// An execution of the operator.
 struct State {
     groups: Groups,
     current: Option<Filled>,
     fills: Vec<Fill>,
     grid: Grid,
     schema: SchemaRef,
-    /// Memory of the rows of the current group.
+    /// Tracks the memory of the rows of the current group.
     memory: MemoryReservation,
     rows_max: usize,
 }
@@ -218,13 +218,13 @@ impl State {
 struct Groups {
     input: SendableRecordBatchStream,
     keys: Vec<usize>,
-    /// Rows that were read, each slice of one group.
+    /// Rows that were read; each slice belongs to one group.
     slices: VecDeque<RecordBatch>,
     is_first: bool,
 }
 
 impl Groups {
-    /// All rows of the next group. Without keys there is one group, even if it has no rows.
+    /// All rows of the next group. Without key columns there is exactly one group, even if it has no rows.
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let mut group: Vec<RecordBatch> = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! The rows of one group together with rows for the missing bins.
+//! Merges the rows of one group with rows for the missing bins.
 //!
 //! Invariants
 //! 1. Rows come in order of time, rows without a time last. The begins of bins do, too, so one merge yields the result.
@@ -14,13 +14,13 @@ use arrow::datatypes::{Float64Type, SchemaRef};
 use datafusion::common::Result;
 use std::sync::Arc;
 
-/// The bins of the range to fill.
+/// The bins of the time range to fill.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     buckets: Buckets,
     /// First and last time of the range, in steps of the column.
     range: (i128, i128),
-    /// Nanoseconds of a step.
+    /// Length of a step in nanoseconds.
     step: i128,
 }
 
@@ -33,21 +33,21 @@ impl Grid {
         }
     }
 
-    /// Nanoseconds of the begin of the first bin.
+    /// The start of the first bin, in nanoseconds.
     fn first(&self) -> Option<i128> {
         let (first, last) = self.range;
         let begin = || self.buckets.begin(first.checked_mul(self.step)?);
         begin().filter(|_| first <= last)
     }
 
-    /// The begin of a bin in steps of the column; `None` behind the range.
+    /// The start of a bin, in steps of the column; `None` after the end of the range.
     fn steps(&self, begin: i128) -> Option<i64> {
         let steps = begin.div_euclid(self.step);
         i64::try_from(steps).ok().filter(|_| steps <= self.range.1)
     }
 }
 
-/// The rows of one group, which are delivered in parts.
+/// The rows of one group, returned in parts.
 pub(super) struct Filled {
     rows: RecordBatch,
     times: Int64Array,
@@ -55,11 +55,11 @@ pub(super) struct Filled {
     grid: Grid,
     schema: SchemaRef,
     next_row: usize,
-    /// The begin of the next bin, in nanoseconds.
+    /// The start of the next bin, in nanoseconds.
     next_bin: Option<i128>,
 }
 
-/// A column, and where the values of the next row come from.
+/// A column of the result, and the source of its values for the next row.
 enum Column {
     Key,
     Time,
@@ -69,15 +69,15 @@ enum Column {
     Linear(Line),
 }
 
-/// A column of numbers as a line through its values.
+/// A numeric column, interpolated linearly between its values.
 struct Line {
-    /// Times and values of the rows with both.
+    /// Times and values of the rows in which both are not null.
     points: Vec<(i64, f64)>,
-    /// Number of points until the current time.
+    /// Number of points up to the current time.
     passed: usize,
 }
 
-/// A row of the result: its time, and its row in the input, if it has one.
+/// A row of the result: its time, and the corresponding row of the input, if any.
 #[derive(Clone, Copy)]
 struct Row {
     time: Option<i64>,
@@ -115,7 +115,7 @@ impl Filled {
         })
     }
 
-    /// At most this many of the next rows; `None` behind the last.
+    /// Returns at most this many further rows; `None` after the last one.
     pub(super) fn next(&mut self, rows_max: usize) -> Result<Option<RecordBatch>> {
         let mut part = Vec::new();
         while part.len() < rows_max
@@ -171,7 +171,7 @@ impl Column {
                     let own = row
                         .source
                         .filter(|&source| values.is_valid(source as usize));
-                    // A row without a time lies behind none.
+                    // A row without a time is not between any points.
                     if row.time.is_none() {
                         return own;
                     }
@@ -211,7 +211,8 @@ impl Line {
         }
     }
 
-    /// The value at a time that is not before the times of earlier calls; `None` before the first point and after the last.
+    /// The value at a time, which must not be before the times of earlier calls; `None` before the first point and
+    /// after the last.
     fn at(&mut self, time: i64) -> Option<f64> {
         let later = &self.points[self.passed..];
         self.passed += later.iter().take_while(|(at, _)| *at <= time).count();

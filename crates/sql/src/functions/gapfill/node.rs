@@ -1,4 +1,4 @@
-//! The logical node that adds the rows of missing bins to the rows of an aggregation.
+//! The logical node that adds rows for missing bins to the rows of an aggregation.
 
 use super::bounds::{Bound, Bounds};
 use arrow::datatypes::Field;
@@ -8,18 +8,18 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// How a column gets its values in rows of missing bins.
+/// The source of a column's values in rows for missing bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fill {
-    /// The value of the group, which is the same in all its rows.
+    /// The value of the group, which is the same in all of its rows.
     Key,
-    /// The begin of the bin.
+    /// The start of the bin.
     Time,
     /// Null.
     Null,
-    /// The last value before that is not null.
+    /// The last preceding value that is not null.
     Locf,
-    /// A straight line between the values around that are not null.
+    /// A straight line between the nearest values that are not null.
     Linear,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Fill {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct GapFill {
     pub(super) input: LogicalPlan,
-    /// One for each column; exactly one is [`Fill::Time`].
+    /// One for each column; exactly one of them is [`Fill::Time`].
     pub(super) fills: Vec<Fill>,
     /// The width and the time zone of the bins.
     pub(super) bins: Vec<Expr>,
@@ -68,7 +68,7 @@ impl GapFill {
     }
 }
 
-/// Expressions have no order.
+/// Expressions have no order, so nodes have none either.
 impl PartialOrd for GapFill {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         (self == other).then_some(Ordering::Equal)
@@ -88,7 +88,7 @@ impl UserDefinedLogicalNodeCore for GapFill {
         &self.schema
     }
 
-    /// The constants, so that the optimizer evaluates `now()` in them.
+    /// The constants are included, so that the optimizer evaluates `now()` in them.
     fn expressions(&self) -> Vec<Expr> {
         let bounds = self.bounds.starts.iter().chain(&self.bounds.finishes);
         let bounds = bounds.map(|bound| bound.time.clone());

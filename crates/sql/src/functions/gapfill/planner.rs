@@ -1,4 +1,4 @@
-//! Makes the operator of the node: evaluates its constants.
+//! Creates the operator for the node, and evaluates its constants.
 
 use super::bounds::Bound;
 use super::calls::Kind;

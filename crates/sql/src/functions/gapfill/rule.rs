@@ -9,7 +9,7 @@
 //!                                                                           avg(v)
 //! ```
 //!
-//! On the right `locf(avg(v))` is the name of a column.
+//! On the right, `locf(avg(v))` is the name of a column.
 
 use super::bounds::Bounds;
 use super::calls::{Kind, call, misplaced};
@@ -24,7 +24,7 @@ use datafusion::logical_expr::{Aggregate, Expr, Extension, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
 
-/// The rule. It must follow the conversion of types.
+/// The rule. It must run after the conversion of types.
 #[derive(Debug)]
 pub(crate) struct GapFillRule;
 
@@ -38,7 +38,7 @@ impl AnalyzerRule for GapFillRule {
         let plan = plan.transform_up_with_subqueries(|plan| {
             let rewritten = rewrite(plan)?;
             is_changed |= rewritten.transformed;
-            // Columns of aggregates become nullable, in each node above as well.
+            // Aggregate columns become nullable, in all nodes above as well.
             rewritten.map_data(|plan| match is_changed {
                 true => plan.recompute_schema(),
                 false => Ok(plan),
@@ -91,7 +91,7 @@ fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// The aggregation with the node above it, if it groups by `time_bucket_gapfill`.
+/// The aggregation with the new node above it, if it groups by `time_bucket_gapfill`.
 fn filled(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let bucket = |expr: &Expr| match call(without_alias(expr)) {
         Some((Kind::Bucket, args)) => Some(args.to_vec()),
@@ -103,7 +103,7 @@ fn filled(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         return Ok(None);
     };
     let mut args = groups[time].clone().unwrap_or_default();
-    // Width and time, an optional zone, and an optional range.
+    // The arguments are width and time, an optional zone, and an optional range.
     let limits = args.split_off(2 + args.len() % 2);
     let bounds = Bounds::new(limits.first(), limits.get(1), &args[1], &aggregate.input)?;
     let names = NamePreserver::new_for_projection();
@@ -118,7 +118,7 @@ fn filled(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         group_expr,
         aggregate.aggr_expr.clone(),
     )?;
-    // The width and the zone stay.
+    // The width and the zone remain.
     args.remove(1);
     node(LogicalPlan::Aggregate(aggregate), fills, args, bounds).map(Some)
 }
@@ -156,14 +156,15 @@ fn fill_calls(plan: &LogicalPlan) -> Result<Vec<Expr>> {
     Ok(calls)
 }
 
-/// A plan whose node has columns for these calls, named like the calls. `None` if there is no node.
+/// A plan whose gap-filling node has columns for these calls, named like the calls. `None` if the plan has no such
+/// node.
 fn with_fills(plan: &LogicalPlan, calls: &[Expr]) -> Result<Option<LogicalPlan>> {
     match plan {
         LogicalPlan::Extension(extension) => match extension.node.as_any().downcast_ref() {
             Some(node) => extended(node, calls).map(Some),
             None => Ok(None),
         },
-        // These nodes pass all columns of their input on.
+        // These nodes pass all columns of their input through.
         LogicalPlan::Filter(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => {
             let inputs = plan.inputs();
             let Some(input) = with_fills(inputs[0], calls)? else {
@@ -176,7 +177,7 @@ fn with_fills(plan: &LogicalPlan, calls: &[Expr]) -> Result<Option<LogicalPlan>>
     }
 }
 
-/// The node with columns for these calls, below which a projection computes their arguments.
+/// The node with additional columns for these calls, above a projection that computes their arguments.
 fn extended(gap_fill: &GapFill, calls: &[Expr]) -> Result<LogicalPlan> {
     let schema = gap_fill.input.schema();
     let mut exprs = schema

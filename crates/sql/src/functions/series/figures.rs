@@ -1,37 +1,37 @@
 //! Numbers that describe the course of a value between the first and the last row.
 //!
-//! The definitions equal the library's figures `TimeMean`, `Integral`, `Delta`, `Increase` and `Rate`, except
-//! that an aggregate knows only the rows of its group: a course neither begins at the row before it nor goes on to the
-//! row after it. So each figure needs two rows.
+//! The definitions are those of the library's figures `TimeMean`, `Integral`, `Delta`, `Increase` and `Rate`, except
+//! that an aggregate knows only the rows of its group: the course does not include the row before the group or the row
+//! after it. So each figure needs at least two rows.
 
 use super::points::Point;
 
 /// The course of a value between two rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Between {
-    /// The value of the earlier row.
+    /// The value of the earlier row is held.
     Previous,
-    /// A straight line.
+    /// A straight line connects the two values.
     Linear,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Figure {
-    /// The integral, divided by the time.
+    /// The integral divided by the length of time.
     Mean(Between),
-    /// The area below the course, with a unit of time of this many seconds.
+    /// The area below the course. The second field is the unit of time in seconds.
     Integral(Between, f64),
     /// The last value minus the first.
     Delta,
-    /// The sum of the rises of a counter; a fall means that it restarted at 0.
+    /// The sum of the rises of a counter; a fall means that the counter restarted at 0.
     Increase,
     /// The increase per second.
     Rate,
 }
 
 impl Figure {
-    /// The figure of rows in order of time, with times in steps of this many seconds. `None` if there are fewer than
-    /// two rows, and for means, integrals and rates also if all rows have the same time.
+    /// The figure for rows in order of time; a step of their times is this many seconds. `None` if there are fewer than
+    /// two rows; for means, integrals and rates also if all rows have the same time.
     pub(super) fn of(self, points: &[Point], step_seconds: f64) -> Option<f64> {
         let ([first, .., last], 2..) = (points, points.len()) else {
             return None;
@@ -51,7 +51,7 @@ impl Figure {
     }
 }
 
-/// The area below the course, in value times steps.
+/// The area below the course, in units of value times steps.
 fn area(points: &[Point], between: Between) -> f64 {
     let mut area = Sum::default();
     for (a, b) in points.iter().zip(&points[1..]) {
@@ -80,7 +80,7 @@ fn increase(points: &[Point]) -> f64 {
     increase.value()
 }
 
-/// A sum that carries the rounding errors of its additions along (Neumaier), like the sums of the library.
+/// A sum that compensates for rounding errors (Neumaier), like the sums of the library.
 #[derive(Default)]
 struct Sum {
     sum: f64,
@@ -90,7 +90,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, value: f64) {
         let sum = self.sum + value;
-        // An infinite sum has no rounding error to keep.
+        // If the sum is infinite, there is no rounding error to keep.
         if sum.is_finite() {
             self.lost += if self.sum.abs() >= value.abs() {
                 (self.sum - sum) + value

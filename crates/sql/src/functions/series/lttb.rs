@@ -1,5 +1,5 @@
-//! `lttb(time, value, n)`: the rows that keep the shape of a chart, by the method of the largest triangle in three
-//! buckets (Steinarsson, "Downsampling Time Series for Visual Representation", 2013).
+//! `lttb(time, value, n)`: selects the rows that preserve the shape of a chart, with the method of the largest triangle
+//! in three buckets (Steinarsson, "Downsampling Time Series for Visual Representation", 2013).
 
 use super::points::{Point, Points, list_of};
 use crate::functions::args;
@@ -108,7 +108,7 @@ impl Accumulator for Downsampled {
         self.points.state()
     }
 
-    /// A list of the rows; null without rows.
+    /// The selected rows as a list; null if there are no rows.
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let ty = self.points.time_type().clone();
         let rows = self.points.sorted();
@@ -129,15 +129,15 @@ impl Accumulator for Downsampled {
     }
 }
 
-/// Positions of at most `rows_max` rows, of which there are at least two: the first, the last, and one of each bucket
-/// between them.
+/// Positions of at most `rows_max` rows, where `rows_max` is at least two: the first row, the last row, and one row of
+/// each bucket between them.
 fn downsample(points: &[Point], rows_max: usize) -> Vec<usize> {
     if points.len() <= rows_max {
         return (0..points.len()).collect();
     }
     let buckets = rows_max - 2;
     let inner = points.len() - 2;
-    // The bucket of this number, of equally many rows each; the last row is a bucket of its own.
+    // The range of rows of a bucket. The buckets have equal numbers of rows; the last row is a bucket of its own.
     let bucket = |number: usize| {
         let limit = |number: usize| 1 + (number as u128 * inner as u128 / buckets as u128) as usize;
         if number < buckets {
@@ -174,7 +174,7 @@ fn mean(points: &[Point], origin: i64) -> (f64, f64) {
     (times.sum::<f64>() / count, values.sum::<f64>() / count)
 }
 
-/// Twice the area of the triangle of two rows and a third point, whose time counts from the first row.
+/// Twice the area of the triangle formed by two rows and a third point, whose time is relative to the first row.
 fn triangle(a: Point, b: Point, (c_distance, c_value): (f64, f64)) -> f64 {
     let b_distance = distance(a.time, b.time);
     (c_distance * (b.value - a.value) - b_distance * (c_value - a.value)).abs()

@@ -1,4 +1,4 @@
-//! Aggregates over the course of a value: the rows of a group, in order of time.
+//! Aggregates over the course of a value: over the rows of a group in order of time.
 //!
 //! ```text
 //! points    Points      the rows of a group: collected, merged, sorted
@@ -6,8 +6,8 @@
 //! lttb      Lttb        the rows that a chart needs
 //! ```
 //!
-//! A row counts if it has a time and a value that is neither null nor NaN. Rows may come in any order, and the order of
-//! rows of equal time follows their values, so a result does not depend on how rows are divided over partitions.
+//! A row counts if it has a time, and a value that is neither null nor NaN. Rows may arrive in any order. Rows with
+//! equal times are ordered by their values, so a result does not depend on the partitioning of the rows.
 
 mod figures;
 mod lttb;
@@ -49,7 +49,7 @@ enum Kind {
     Rate,
 }
 
-/// An aggregate of values and times whose result is a number.
+/// An aggregate over values and times that returns a number.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfCourse {
     kind: Kind,
@@ -64,7 +64,7 @@ impl OfCourse {
         }
     }
 
-    /// Number of arguments: value and time, then the method, then the unit.
+    /// Maximum number of arguments: value and time, then the method, then the unit.
     fn arguments_max(&self) -> usize {
         match self.kind {
             Kind::Mean => 3,
@@ -103,7 +103,7 @@ impl OfCourse {
     }
 }
 
-/// Seconds of a unit of time.
+/// Length of a unit of time in seconds.
 fn unit_seconds(function: &str, unit: &str) -> Result<f64> {
     let name = unit.to_ascii_lowercase();
     Ok(match name.strip_suffix('s').unwrap_or(&name) {

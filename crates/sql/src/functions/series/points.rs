@@ -9,7 +9,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::utils::format_state_name;
 use std::sync::Arc;
 
-/// A value at a time, in steps of the unit of its column.
+/// A value at a time. The time is in steps of the unit of its column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) time: i64,
@@ -47,7 +47,7 @@ impl Points {
         Ok(())
     }
 
-    /// Adds the rows of states.
+    /// Adds the rows of other states.
     pub(super) fn merge(&mut self, states: &[ArrayRef]) -> Result<()> {
         let (values, times) = (states[0].as_list::<i32>(), states[1].as_list::<i32>());
         for row in (0..values.len()).filter(|&row| values.is_valid(row)) {
@@ -71,7 +71,7 @@ impl Points {
         Ok(vec![list_of(Arc::new(values)), list_of(times)])
     }
 
-    /// The rows in order of time; rows of equal time in order of their values.
+    /// The rows sorted by time; rows with equal times are sorted by value.
     pub(super) fn sorted(&mut self) -> &[Point] {
         if !self.is_sorted {
             let by_value = |a: &Point, b: &Point| a.value.total_cmp(&b.value);
@@ -82,7 +82,7 @@ impl Points {
         &self.points
     }
 
-    /// Seconds of one step of the times.
+    /// Length of a step of the times in seconds.
     pub(super) fn step_seconds(&self) -> Result<f64> {
         let nanos = nanos_of(args::unit_of(&self.time_type)?);
         Ok(nanos as f64 / args::NANOS_PER_SECOND as f64)

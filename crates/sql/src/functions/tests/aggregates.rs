@@ -1,4 +1,4 @@
-//! The aggregates, with results that were computed by hand.
+//! Tests of the aggregates; the expected results were computed by hand.
 
 use super::*;
 use arrow::array::{DictionaryArray, Int32Array, StringArray};

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A session with a table `t` of these times.
+/// A session with a table `t` that contains these times.
 fn session_of(texts: &[&str], ty: &DataType) -> SessionContext {
     let context = session(1);
     register(&context, "t", &[("time", times(texts, ty))], 1);
@@ -144,7 +144,7 @@ fn bins_in_zones_have_no_gaps_and_no_overlaps() {
         "Asia/Kolkata",
         "-03:30",
     ];
-    // Changes of these zones lie in the months that follow.
+    // Clocks in these zones change in the following months.
     let starts = [
         1_711_000_000_i128,
         1_729_000_000,
@@ -213,7 +213,7 @@ fn a_stretch_has_the_bins_that_follow_one_another() {
             let options = [ScalarValue::from(zone)];
             let buckets = Buckets::new("f", &ScalarValue::from(width), &ty, &options);
             let buckets = buckets.unwrap().unwrap();
-            // Kathmandu changed its offset in 1986, Apia its date in 2011.
+            // Kathmandu changed its offset in 1986, and Apia skipped a date in 2011.
             for year in [1985_i128, 2011] {
                 let from = (year - 1970) * 365 * day;
                 let mut begin = buckets.begin(from).unwrap();
@@ -233,7 +233,7 @@ fn a_stretch_has_the_bins_that_follow_one_another() {
                         assert_eq!(begin, stretch.end, "{zone} {width}");
                     }
                 }
-                // Clocks change four times at most, with two bins of another length at each.
+                // Clocks change at most four times, and each change affects at most two bins.
                 let months = width.contains("month");
                 assert!(
                     stretches <= 13 || months && stretches == bins,
@@ -321,7 +321,7 @@ fn other_ways_to_write_bins_become_date_bin() {
             let (own, other) = (own[0].schema(), other[0].schema());
             assert_eq!(own.field(0).name(), other.field(0).name());
             assert_eq!(own.field(0).data_type(), other.field(0).data_type());
-            // Named in a group as well.
+            // The bin is also named in the GROUP BY clause.
             let sql = format!("SELECT {bin} AS b, count(*) FROM t GROUP BY {bin} ORDER BY 1");
             assert_eq!(rows(&context, &sql), rows(&plain, &sql), "{sql}");
         }

@@ -1,4 +1,4 @@
-//! Filling of gaps.
+//! Tests of gap filling.
 
 use super::*;
 use arrow::array::{StringArray, TimestampSecondArray};
@@ -35,7 +35,7 @@ fn two_hosts(partitions: usize) -> SessionContext {
     )
 }
 
-/// The times as hours and minutes, with the other columns.
+/// Conditions for one day. The queries show times as hours and minutes, with the other columns.
 const DAY: &str = "WHERE time >= '2024-01-01T00:00:00Z' AND time < '2024-01-01T06:00:00Z'";
 
 #[test]
@@ -160,7 +160,7 @@ fn limits_come_from_arguments_or_conditions() {
             format!("WHERE {from}"),
             "01 00:00 01 23:00",
         ),
-        // Rows outside of the range are kept.
+        // Rows outside the range are kept.
         (
             ", '2024-01-01T03:00:00', '2024-01-01T04:00:00'",
             String::new(),
@@ -180,7 +180,7 @@ fn limits_come_from_arguments_or_conditions() {
             "{limits} {condition}"
         );
     }
-    // Conditions of a query within, and now().
+    // Conditions in a subquery, and now().
     let sql = "SELECT count(*) FROM (SELECT time_bucket_gapfill('1 hour', u.time) FROM (SELECT time, v AS w FROM t \
                WHERE time >= '2024-01-01' AND time < '2024-01-02') AS u GROUP BY 1)";
     assert_eq!(rows(&context, sql), ["24"]);

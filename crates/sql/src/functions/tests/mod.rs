@@ -1,4 +1,4 @@
-//! The functions, called from SQL on tables in memory.
+//! Tests that call the functions from SQL, on tables in memory.
 
 mod aggregates;
 mod bins;
@@ -61,7 +61,7 @@ fn utc(unit: TimeUnit) -> DataType {
     DataType::Timestamp(unit, Some("UTC".into()))
 }
 
-/// Registers a table whose rows are divided over partitions, in turn.
+/// Registers a table whose rows are distributed over partitions round-robin.
 fn register(context: &SessionContext, name: &str, columns: &[(&str, ArrayRef)], partitions: usize) {
     let fields = columns.iter();
     let fields = fields.map(|(name, values)| Field::new(*name, values.data_type().clone(), true));
@@ -77,7 +77,7 @@ fn register(context: &SessionContext, name: &str, columns: &[(&str, ArrayRef)], 
     context.register_table(name, Arc::new(table)).unwrap();
 }
 
-/// The timestamps that these texts name, as an array of a type.
+/// The timestamps that these texts represent, as an array with this type.
 fn times(texts: &[&str], ty: &DataType) -> ArrayRef {
     let texts = arrow::array::StringArray::from_iter(texts.iter().map(|text| match *text {
         "null" => None,
@@ -98,7 +98,7 @@ fn run(context: &SessionContext, sql: &str) -> Result<Vec<RecordBatch>> {
     runtime.block_on(async { context.sql(sql).await?.collect().await })
 }
 
-/// The rows of a query, each as its values with spaces between them.
+/// The rows of a query, each as text with spaces between its values.
 fn rows(context: &SessionContext, sql: &str) -> Vec<String> {
     let batches = run(context, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let options = FormatOptions::new().with_null("null");

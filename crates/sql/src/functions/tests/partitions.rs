@@ -1,9 +1,9 @@
-//! States of aggregates: the same rows in one partition and in eight give equal results, and plain loops give the same.
+//! States of aggregates: the same rows give equal results in one partition, in eight partitions, and with plain loops.
 
 use super::*;
 use arrow::array::{Int64Array, TimestampMillisecondArray};
 
-/// A small generator of numbers (xorshift), so that a seed names a test.
+/// A small random number generator (xorshift), so that a seed identifies a test.
 struct Random(u64);
 
 impl Random {
@@ -21,7 +21,7 @@ struct Row {
     value: Option<f64>,
 }
 
-/// Rows of different times, in random order. Values are quarters, so that sums are exact.
+/// Rows with different times, in random order. Values are multiples of a quarter, so that sums are exact.
 fn random_rows(random: &mut Random) -> Vec<Row> {
     let count = 1 + random.below(400);
     let keys = 1 + random.below(30);
@@ -47,7 +47,7 @@ const SQL: &str = "SELECT k, first(v, time), last(v, time), delta(v, time), incr
     integral(v, time), integral(v, time, 'linear', 'hour'), time_weighted_avg(v, time), rate(v, time), \
     histogram(v, -100, 500, 7), lttb(time, v, 5) FROM t GROUP BY k ORDER BY k";
 
-/// The figures before the histogram, from plain loops.
+/// The figures other than the histogram, computed with plain loops.
 fn expected(rows: &[Row], key: i64) -> String {
     let mut rows = rows.iter().filter(|row| row.key == key).collect::<Vec<_>>();
     rows.sort_by_key(|row| row.time);
@@ -99,7 +99,7 @@ fn expected(rows: &[Row], key: i64) -> String {
     )
 }
 
-/// Whether texts are equal, where numbers may differ by rounding.
+/// Whether two texts are equal, except that numbers may differ by rounding.
 fn nearly_equal(a: &str, b: &str) -> bool {
     let (mut a, mut b) = (a.split(' '), b.split(' '));
     loop {

@@ -61,7 +61,7 @@ pub(super) async fn alteration(
             }
             let mut columns = vec![column_def];
             let guids = guids(&mut columns);
-            // A table of this column alone gives its type and its options.
+            // A table definition with only this column is planned to get the column's type and options.
             let mut create = empty_table();
             create.columns = columns;
             let statement = Parsed::Statement(Box::new(ast::Statement::CreateTable(create)));

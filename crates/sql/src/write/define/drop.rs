@@ -9,7 +9,7 @@ use crate::relational::table::RelationTable;
 use crate::write::define::names::{full_name, plan_error};
 use datafusion::sql::sqlparser::ast::ObjectName;
 
-/// A table that is dropped or emptied.
+/// A table to be dropped or emptied.
 pub(crate) enum Dropped {
     Table(String),
     /// The declaration of a metric, which has no rows.
@@ -17,7 +17,7 @@ pub(crate) enum Dropped {
     Series(Vec<tidalite::SeriesId>),
 }
 
-/// The tables that are dropped or emptied.
+/// The tables to be dropped or emptied.
 pub(super) fn dropped(
     names: &[ObjectName],
     if_exists: bool,

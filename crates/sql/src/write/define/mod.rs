@@ -1,4 +1,4 @@
-//! CREATE, ALTER and DROP.
+//! CREATE, ALTER and DROP statements.
 //!
 //! ```text
 //! names    names of tables, columns and indexes
@@ -32,12 +32,12 @@ use datafusion::sql::sqlparser::ast::{self, ObjectName, ObjectType};
 use tidalite::relation::{Column, ColumnType, Index, Schema};
 use tidalite::{SeriesName, WriteTxn};
 
-/// A change of tables, planned.
+/// A planned change of tables.
 pub(crate) enum Definition {
     Create {
         name: String,
         schema: Schema,
-        /// The rows of CREATE TABLE ... AS.
+        /// The query that returns the rows of CREATE TABLE ... AS.
         rows: Option<LogicalPlan>,
     },
     CreateIndex {
@@ -60,7 +60,7 @@ pub(crate) enum Definition {
     /// Drops or empties tables.
     Drop(Vec<Dropped>),
     Empty(Vec<Dropped>),
-    /// Nothing is to do, because of IF EXISTS or IF NOT EXISTS.
+    /// There is nothing to do, because of IF EXISTS or IF NOT EXISTS.
     Nothing,
 }
 
@@ -136,7 +136,7 @@ impl Definition {
         Ok(Self::Create { name, schema, rows })
     }
 
-    /// CREATE TABLE ... WITH (series = true): the metric is there before its first series.
+    /// CREATE TABLE ... WITH (series = true): the metric exists before its first series.
     fn declare(
         metric: &str,
         mut schema: Schema,
@@ -258,7 +258,7 @@ impl Definition {
         Ok(Self::Alter { table, operations })
     }
 
-    /// Makes the change, but for the rows of CREATE TABLE ... AS.
+    /// Makes the change, except inserting the rows of CREATE TABLE ... AS.
     pub(crate) fn apply(&self, txn: &mut WriteTxn) -> Result<()> {
         match self {
             Self::Create { name, schema, .. } => {

@@ -13,7 +13,7 @@ pub(super) fn plan_error(problem: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Plan, problem)
 }
 
-/// The full name of a table, as the catalog has it.
+/// The full name of a table, in the form of the catalog.
 pub(crate) fn full_name(name: &ObjectName) -> Result<String> {
     let mut parts = Vec::new();
     for part in &name.0 {

@@ -1,4 +1,4 @@
-//! The columns, keys and defaults of CREATE TABLE as the schema of a relation.
+//! Converts the columns, keys and defaults of CREATE TABLE to the schema of a relation.
 
 use crate::error::Result;
 use crate::relational::types;
@@ -26,7 +26,7 @@ pub(super) async fn planned(statement: Parsed, planner: &Planner) -> Result<Crea
     }
 }
 
-/// The schema of a relation for a table that the planner has understood.
+/// The schema of a relation for a table that the planner has analysed.
 pub(super) fn schema_of(
     create: &CreateMemoryTable,
     guids: &[String],
@@ -75,7 +75,7 @@ pub(super) fn schema_of(
     Ok(schema)
 }
 
-/// The cell of a default, which is a constant.
+/// The cell of a default value, which must be a constant.
 pub(super) fn default_of(
     column: &str,
     kind: ColumnType,
@@ -107,7 +107,7 @@ pub(super) fn default_of(
     types::cell(kind, &found).ok_or_else(not_constant)
 }
 
-/// Gives columns of GUIDs the type of texts, which the planner knows; returns their names.
+/// Changes columns of GUIDs to the text type, which the planner supports; returns their names.
 pub(super) fn guids(columns: &mut [ColumnDef]) -> Vec<String> {
     let mut names = Vec::new();
     for column in columns {
@@ -119,7 +119,8 @@ pub(super) fn guids(columns: &mut [ColumnDef]) -> Vec<String> {
     names
 }
 
-/// Takes the options of series out of a statement: `None` if it creates a relation; else the tags, if they are named.
+/// Removes the series options from a statement. Returns `None` if it creates a relation; otherwise the names of the
+/// tags, if given.
 pub(super) fn series_options(create: &mut ast::CreateTable) -> Result<Option<Option<Vec<String>>>> {
     let options = match &mut create.table_options {
         CreateTableOptions::With(options) => std::mem::take(options),
@@ -161,7 +162,7 @@ pub(super) fn series_options(create: &mut ast::CreateTable) -> Result<Option<Opt
     }
 }
 
-/// The names that a statement gives to the unique constraints of the table, in order.
+/// The names that a statement assigns to the unique constraints of the table, in order.
 pub(super) fn unique_names(create: &ast::CreateTable) -> Vec<Option<String>> {
     let constraints = create.constraints.iter();
     constraints

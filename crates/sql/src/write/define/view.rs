@@ -8,7 +8,7 @@ use crate::write::define::names::{plan_error, syntax};
 use datafusion::sql::sqlparser::ast::{self, CreateTableOptions, visit_expressions};
 use std::ops::ControlFlow;
 
-/// The query of a view that is created with this name; `None` if it exists and the statement says IF NOT EXISTS.
+/// The query of a view to be created with this name; `None` if the view exists and the statement has IF NOT EXISTS.
 pub(super) async fn created(
     name: &str,
     create: ast::CreateView,
