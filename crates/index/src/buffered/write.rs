@@ -22,7 +22,7 @@ pub const BUFFERED_VALUE_MAX: usize = 16 << 20;
 const BYTES_MAX: usize = 8 << 20;
 /// Approximate bytes of memory that an entry of the buffer takes in addition to its key and value.
 const ENTRY_BYTES: usize = 96;
-/// Merging into the rows begins when the number of entries in runs reaches the number of rows divided by this.
+/// Merging into the rows begins when the number of entries in runs exceeds the number of rows divided by this.
 const MAIN_SHARE: u64 = 4;
 /// Default of `BufferedWriter::with_run_bytes`.
 const RUN_BYTES_DEFAULT: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };

@@ -264,8 +264,8 @@ fn keys_of(rules: &HashRules<'_>, entries: usize) -> u64 {
     }
 }
 
-/// Joins the last changed block to the previous one if it is small. `before` is the index of the previous block, which
-/// must belong to the previous row.
+/// Joins the block at index `before` to the previous block, if it is small and the last one. The previous block must
+/// belong to the previous row.
 fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
     let is_only = changed.len() == before + 1;
     let [.., (_, Some(left)), (_, Some(right))] = changed.as_slice() else {

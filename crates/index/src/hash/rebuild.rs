@@ -14,7 +14,7 @@ use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
 
 impl HashWriter {
-    /// Whether a table has the options of a hash table, which no other row can replace.
+    /// Whether the options of a hash table can be read. They cannot be rebuilt from other rows.
     #[must_use]
     pub fn can_recover<R: PageRead>(root: &Tree, r: &R) -> bool {
         let options = row(root, r, Part::Options);

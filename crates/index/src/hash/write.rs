@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
-/// Merging into the main table begins when the bytes of the runs reach the bytes of the main table divided by this.
+/// Merging into the main table begins when the bytes of the runs exceed the bytes of the main table divided by this.
 const MAIN_SHARE: u64 = 4;
 /// Default of `HashWriter::with_run_bytes`.
 pub const RUN_BYTES_DEFAULT: u64 = if cfg!(test) { 2 << 10 } else { 1 << 20 };
