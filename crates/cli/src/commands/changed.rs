@@ -53,7 +53,8 @@ pub(crate) fn run(args: &ChangedArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// The series that the pattern selects in the newer or the older version, under their newer names if they still exist.
+/// The series that the pattern selects in the newer or the older version. A series that still exists has its newer
+/// name.
 fn of_either(now: &Reader<'_>, then: &Reader<'_>, pattern: &str) -> Outcome<Vec<Arc<SeriesInfo>>> {
     let (mut infos, older) = match (now.select(pattern), then.select(pattern)) {
         (Ok(infos), Ok(older)) => (infos, older),

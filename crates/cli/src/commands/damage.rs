@@ -1,7 +1,8 @@
 //! Damage as JSON: the report of `check`, the losses of `salvage`, and the error if a database cannot be opened at all.
 //!
-//! Keys and names are complete. Keys are written as `tidalite kv` prints and reads them: printable ASCII as it is,
-//! every other byte and the backslash as a backslash and two hex digits. Times are in the series' own unit, as text.
+//! Keys and names are complete. Keys have the form in which `tidalite kv` prints and reads them: printable ASCII
+//! characters are unchanged, every other byte and the backslash are written as a backslash and two hex digits. Times
+//! are in the series' own unit, as text.
 
 use crate::bytes::typeable;
 use crate::exit::{Failure, Outcome};
@@ -69,8 +70,8 @@ fn print(document: &Value, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// Converts an error to JSON: the kind, by the library's name, and for an error in the bytes of the file also the
-/// structure, the address, and the found and the expected content.
+/// Converts an error to JSON: the library's name of its kind; for an error in the bytes of the file also the structure,
+/// the address, and the found and the expected content.
 fn error_json(error: &Error) -> Value {
     let facts = error.found_and_expected();
     let head = |kind: &str, (found, expected): (&str, &str)| {

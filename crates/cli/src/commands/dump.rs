@@ -1,4 +1,4 @@
-//! `dump`: prints tables as text, in the format of `mdb_dump` and `mdbx_dump`. `load.rs` reads this text.
+//! `dump`: prints tables as text, in the format of `mdb_dump` and `mdbx_dump`. `load.rs` reads this format.
 //!
 //! ```text
 //! VERSION=3
@@ -28,9 +28,9 @@
 //! {sequence=17            the opening line for a nested table whose sequence has begun
 //! ```
 //!
-//! A hash table has the header lines below, and its section has the rows in which it is stored: records, index and
-//! options. (The type is not `hash`, because a section of that type in a dump of Berkeley DB has pairs.) The names of
-//! types are escaped as in format=print.
+//! A hash table has the header lines below, and its section contains the rows in which the table is stored: records,
+//! index and options. (The type is not `hash`, because a section with that type in a dump of Berkeley DB contains
+//! pairs.) The names of types are escaped as in format=print.
 //!
 //! ```text
 //! type=hashtable
@@ -38,14 +38,16 @@
 //! valuetype=i64
 //! ```
 //!
-//! A table of topics, a queue, a bucket of objects and a table of containers have `type=topics`, `type=queue`, `type=bucket` and
-//! `type=containers`, without types of keys and values; their sections, too, have the rows and nested tables in which they
-//! are stored. The series of containers are not in a dump: `load` makes them from the messages.
+//! A table of topics, a queue, a bucket of objects and a table of containers have `type=topics`, `type=queue`,
+//! `type=bucket` and `type=containers`, without types of keys and values. Their sections also contain the rows and
+//! nested tables in which they are stored. A dump does not contain the series of containers: `load` creates them from
+//! the messages.
 //!
-//! A buffered table has the same header lines as a hash table with `type=buffered`, and its section has its keys and values: runs are not
-//! kept. With flags of LMDB in the header it is `type=btree`, so that `mdb_load` can read it.
+//! A buffered table has the same header lines as a hash table, but with `type=buffered`, and its section contains its
+//! keys and values; its runs are not dumped. If the header has flags of LMDB, the type is `btree`, so that `mdb_load`
+//! can read the section.
 //!
-//! `mdb_load` ignores `sequence` and `escaped`, and rejects a section with a nested table and one of another type.
+//! `mdb_load` ignores `sequence` and `escaped`. It rejects sections with nested tables, and sections of other types.
 
 use super::foreign::{self, Part};
 use super::layouts::{is_raw, noun, word};
@@ -166,7 +168,7 @@ fn section(snap: &ReadTxn, name: &str, lines: &mut Lines<'_>) -> Outcome {
     Ok(lines.out.write_all(b"DATA=END\n")?)
 }
 
-/// Writes the rows of a table, including nested tables. Recursion is as deep as tables are nested.
+/// Writes the rows of a table, including nested tables. The recursion is as deep as the nesting of tables.
 fn rows(table: &Table<'_>, lines: &mut Lines<'_>) -> Outcome {
     let path = lines.path;
     let fail = |error: tidalite::Error| failure(path, &error);

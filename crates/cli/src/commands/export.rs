@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ExportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// Refuses options that do not fit Parquet and Arrow, and formats that this program lacks.
+/// Refuses options that do not apply to Parquet and Arrow, and formats that this build does not support.
 fn expect_typed(args: &ExportArgs, is_typed: bool, terminal: &Terminal<'_>) -> Outcome {
     if !is_typed {
         return Ok(());
@@ -101,7 +101,7 @@ fn expect_typed(args: &ExportArgs, is_typed: bool, terminal: &Terminal<'_>) -> O
     Ok(())
 }
 
-/// The format: named by the user, or by the end of the name of the file.
+/// The format: named by the user, or derived from the extension of the file name.
 fn format_of(args: &ExportArgs) -> ExportFormat {
     let by_name = || {
         args.output
@@ -114,7 +114,7 @@ fn format_of(args: &ExportArgs) -> ExportFormat {
 struct Export<'a> {
     args: &'a ExportArgs,
     format: ExportFormat,
-    /// The unit of timestamps, in the formats that have these.
+    /// The unit of timestamps, for formats that have timestamps with a unit.
     unit: Option<Unit>,
     reader: &'a Reader<'a>,
     span: Span,
@@ -170,7 +170,7 @@ impl Export<'_> {
                     nanos.rem_euclid(unit.nanos()),
                 );
                 match i64::try_from(whole) {
-                    // The time is printed as a number if it is a whole number of units.
+                    // If the time is a whole number of units, it is printed as an integer.
                     Ok(whole) if rest == 0 => Cell::Int(whole),
                     _ => Cell::Text(decimal(nanos, unit.nanos())),
                 }
@@ -179,8 +179,9 @@ impl Export<'_> {
         })
     }
 
-    /// The columns of the tags of these series, with the tag in front; formats without types have the tags in the name of the
-    /// series. A tag with the name of another column has `_tag` added.
+    /// The columns for the tags of these series, each preceded by its tag. They exist only in formats with types; in
+    /// other formats the tags are part of the series' name. If a tag has the name of another column, `_tag` is appended
+    /// to it.
     fn tags(&self, infos: &[Arc<SeriesInfo>], names: &[String]) -> Vec<(String, Head)> {
         let mut tags: Vec<String> = Vec::new();
         let infos = infos.iter().filter(|_| self.unit.is_some());
@@ -345,8 +346,8 @@ impl Export<'_> {
         Ok(rows)
     }
 
-    /// Writes the rows of series with the same tags. Returns the number of lines, and the number of points for which no
-    /// line has a place.
+    /// Writes the rows of series with the same tags. Returns the number of lines, and the number of points that do not
+    /// fit into any line.
     fn group(
         &self,
         own: &[(String, String)],
@@ -410,7 +411,7 @@ impl Export<'_> {
                         None => Cell::Missing,
                     };
                 }
-                // A row that has only nulls counts as a row, too.
+                // A row that contains only nulls still counts as a row.
                 any |= words.is_some();
                 placed += u64::from(words.is_some());
             }
@@ -450,7 +451,7 @@ fn two_columns(name: &str) -> Failure {
         .hint("omit --wide, or choose other series")
 }
 
-/// The format that a file's name tells, such as `log.json` or `log.jsonl.gz`.
+/// The format given by the extension of a file name, such as `log.json` or `log.jsonl.gz`.
 fn named_format(path: &std::path::Path) -> ExportFormat {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_ascii_lowercase();
@@ -467,7 +468,7 @@ fn named_format(path: &std::path::Path) -> ExportFormat {
     }
 }
 
-/// Formats nanoseconds as a decimal number of a longer unit, with every digit.
+/// Formats nanoseconds as a decimal number of a longer unit, with all digits.
 fn decimal(nanos: i128, unit: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let (whole, rest) = (nanos.abs() / unit, nanos.abs() % unit);

@@ -20,7 +20,7 @@ pub(crate) struct Figures<'a> {
     pub show: &'a TimeShow,
 }
 
-/// Makes one output column per function.
+/// Creates one output column per function.
 pub(crate) fn output_columns(functions: &[Asked]) -> impl Iterator<Item = Column> {
     functions
         .iter()
@@ -30,14 +30,14 @@ pub(crate) fn output_columns(functions: &[Asked]) -> impl Iterator<Item = Column
         })
 }
 
-/// The functions of one column, and their places among all functions.
+/// The functions that read one column, and their positions among all functions.
 pub(crate) struct OfColumn {
     pub column: usize,
     pub places: Vec<usize>,
     pub functions: Vec<Asked>,
 }
 
-/// Divides functions by the column that they read.
+/// Groups functions by the column that they read.
 pub(crate) fn by_column(
     info: &SeriesInfo,
     wanted: &ColumnArg,
@@ -75,7 +75,7 @@ impl Figures<'_> {
             };
             return Ok(each.map(cells).collect());
         }
-        // An aggregate does not contain figures from rows, so they are queried separately.
+        // An aggregate does not contain the figures that are computed from rows, so these are queried separately.
         let figures = self.of_rows();
         let mut rows = match figures.is_empty() {
             true => Vec::new(),
@@ -93,7 +93,8 @@ impl Figures<'_> {
         Ok(each.collect())
     }
 
-    /// The cells of each window of a column, of stored windows and points together; all functions are figures.
+    /// The cells of each window of a column, computed from stored windows together with points; all functions must be
+    /// figures.
     pub(crate) fn of_history(
         &self,
         history: &History<'_>,
@@ -141,8 +142,8 @@ impl Figures<'_> {
         figures.filter(|figure| figure.reads_rows()).collect()
     }
 
-    /// The figures to request from a query if all cells of this column can be computed from floats; otherwise `None`,
-    /// and whole aggregates are needed.
+    /// The figures to request from a query, if all cells of this column can be computed from floats; `None` if whole
+    /// aggregates are needed.
     fn as_floats(&self, column: &tidalite::Column) -> Option<Vec<Figure>> {
         let is_float = column.ty == ColumnType::F64;
         let figure = |asked: &Asked| match asked.function {
@@ -155,7 +156,7 @@ impl Figures<'_> {
         self.functions.iter().map(figure).collect()
     }
 
-    /// Formats one cell per function from the values of the figures that `as_floats` has returned.
+    /// Formats one cell per function, from the values of the figures that `as_floats` has returned.
     fn float_cells(&self, values: &[Option<f64>]) -> Vec<Cell> {
         let functions = self.functions.iter().zip(values);
         let cell = |(asked, value): (&Asked, &Option<f64>)| float_cell(asked.function, *value);
@@ -188,7 +189,7 @@ impl Figures<'_> {
         unit: Unit,
     ) -> Cell {
         let stats = of.stats();
-        // A table rounds extremes like means, so that neighbouring figures have equally many digits.
+        // In a table, extremes are rounded like means, so that neighbouring figures have the same number of digits.
         let word = |word: Option<u64>| match word.map(|word| word_cell(column, word)) {
             Some(Cell::Float(value)) => Cell::Computed(value),
             Some(cell) => cell,

@@ -7,7 +7,7 @@ use crate::exit::{Failure, Outcome};
 use std::ops::Bound;
 use tidalite::{Query, SeriesInfo};
 
-/// A filter: the number of a column, and the bounds of its values.
+/// A filter: the number of a column, and the bounds for its values.
 pub(super) type ValueFilter = (usize, (Bound<f64>, Bound<f64>));
 
 /// Adds filters to a query.

@@ -1,7 +1,7 @@
 //! `--follow`: prints points as they are committed, until the program is interrupted or its reader closes the pipe.
 //!
-//! The database is looked at in intervals. A new commit is compared with the one that was printed last, whose snapshot
-//! is kept until then, so commits between two looks are printed together and none is missed.
+//! The database is polled. A new commit is compared with the one that was printed last, whose snapshot is kept until
+//! then. So commits between two polls are printed together, and none is missed.
 
 use super::points::Printer;
 use super::rows::Scan;
@@ -17,7 +17,7 @@ use tidalite::{Database, Direction, Row, Series, SeriesId, SeriesInfo};
 
 type Out<'s, 'o> = &'s mut Sheet<&'o mut dyn Write>;
 
-/// Waits until there is a commit after the one that the reader shows, and returns a reader of the newest commit.
+/// Waits for a commit newer than the one that the reader shows, and returns a reader of the newest commit.
 fn next<'a>(database: &Database, before: &Reader<'a>, wait: &FollowArg) -> Outcome<Reader<'a>> {
     loop {
         std::thread::sleep(Duration::from_nanos(wait.every.unsigned_abs()));
@@ -28,7 +28,7 @@ fn next<'a>(database: &Database, before: &Reader<'a>, wait: &FollowArg) -> Outco
     }
 }
 
-/// Prints points that are added or changed, in the order of the series and their times for each look.
+/// Prints points that were added or changed, for each poll in the order of the series and of their times.
 pub(super) fn points(
     database: &Database,
     mut before: Reader<'_>,
@@ -81,7 +81,7 @@ fn ids(infos: &[Arc<SeriesInfo>]) -> HashSet<SeriesId> {
     infos.iter().map(|info| info.id).collect()
 }
 
-/// Prints the newest point of each series, and again when it has changed.
+/// Prints the newest point of each series, and prints it again whenever it has changed.
 pub(super) fn newest(
     database: &Database,
     mut reader: Reader<'_>,

@@ -1,4 +1,5 @@
-//! Flags of LMDB and libmdbx for key orders that Tidalite's tables do not have, by their names in the header of a dump.
+//! Flags of LMDB and libmdbx for key orders that Tidalite's tables do not have, with their names in the header of a
+//! dump.
 //!
 //! ```text
 //! integerkey   keys are native integers, on a little-endian machine the least byte first, ordered as numbers
@@ -8,7 +9,7 @@
 //! dupfixed     values of a key have one length (mdbx_dump calls it dupfix)
 //! ```
 //!
-//! If the bytes of such keys are reversed, Tidalite's order of bytes is their original order. Tidalite does not store
+//! If the bytes of such keys are reversed, Tidalite's byte order gives their original order. Tidalite does not store
 //! the original flags of a table.
 
 use crate::args::ForeignFlag;
@@ -44,14 +45,14 @@ impl ForeignFlag {
         }
     }
 
-    /// Whether the flag is about values of a set, so that only tables of sets can have it.
+    /// Whether the flag applies to values of a set, so that only tables of sets can have it.
     pub(super) fn of_values(self) -> bool {
         !matches!(self, Self::IntegerKey | Self::ReverseKey)
     }
 }
 
-/// Whether these flags require that the bytes of this part are reversed when they are loaded, and again when they are
-/// dumped.
+/// Whether these flags require that the bytes of this part are reversed when they are loaded, and reversed again when
+/// they are dumped.
 pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
     let (integer, reverse) = match part {
         Part::Key => (ForeignFlag::IntegerKey, ForeignFlag::ReverseKey),
@@ -60,8 +61,8 @@ pub(super) fn turns(flags: &[ForeignFlag], part: Part) -> bool {
     flags.contains(&integer) || flags.contains(&reverse)
 }
 
-/// The error text for a key or value of this length if a table with these flags cannot contain it; `first` is the
-/// length of the first key or value in the table.
+/// The error text if a table with these flags cannot contain a key or value of this length; `first` is the length of
+/// the first key or value in the table.
 pub(super) fn problem(
     flags: &[ForeignFlag],
     part: Part,

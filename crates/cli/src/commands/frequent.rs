@@ -1,4 +1,4 @@
-//! `scan --frequent`: the most frequent values.
+//! `scan --frequent`: prints the most frequent values.
 //!
 //! ```text
 //! the distinct values fit in memory   exact count for each
@@ -17,16 +17,19 @@ use tidalite::{Column as Own, ColumnType, Query, Series, Steps, Value};
 /// Maximum memory in bytes for exact counters.
 const EXACT_BYTES_MAX: usize = 256 << 20;
 
-/// Memory in bytes per number in a map that is half full and copied as it grows: the word and its count, three times.
+/// Approximate memory in bytes for each number: the word and its count. It is counted three times, because the map may
+/// be half full and is copied when it grows.
 const NUMBER_BYTES: usize = 48;
 
-/// Memory in bytes per text, in addition to its own bytes: as for a number, plus the place of the text.
+/// Approximate memory in bytes for each text, in addition to its own bytes: as for a number, plus the location of the
+/// text.
 const TEXT_BYTES: usize = 120;
 
-/// Number of counters for an estimate: with this number, a count is too high by at most a thousandth of all values.
+/// Number of counters for an estimate. With this number, a count is too high by at most a thousandth of the number of
+/// all values.
 const COUNTERS: usize = 1_000;
 
-/// How often a value occurs: the exact number, or bounds of the number.
+/// The number of occurrences of a value: exact, or as bounds.
 enum Often {
     Exactly(u64),
     Between(u64, u64),
@@ -112,8 +115,8 @@ fn chosen<T>(all: [T; 4], shown: [bool; 4]) -> impl Iterator<Item = T> {
     all.filter_map(|(one, shown)| shown.then_some(one))
 }
 
-/// Counts every value. The most frequent value comes first, and equally frequent values are in ascending order. Returns
-/// `None` if the values take more memory than `bytes_max`.
+/// Counts every value. The most frequent value comes first; equally frequent values are in ascending order. Returns
+/// `None` if the values need more memory than `bytes_max`.
 fn exactly(
     series: &Series<'_>,
     range: &Query<'_>,
@@ -161,7 +164,7 @@ fn numbers(
     Ok(fits.then(|| counted.filter(|(value, _)| *value != Value::Null).collect()))
 }
 
-/// The word under which a value is counted: one for all NaN that are not null, and one for both zeros.
+/// The word under which a value is counted. All NaN that are not null are counted as one word, and so are both zeros.
 fn one_word(own: &Own, word: u64) -> u64 {
     if !matches!(own.ty, ColumnType::F64 | ColumnType::F32) {
         return word;
@@ -218,7 +221,7 @@ fn texts(
     Ok((bytes <= bytes_max).then(|| counts.into_values().collect()))
 }
 
-/// Compares two values: as values of their type if both have the same one, otherwise as texts.
+/// Compares two values: as values of their type if both have the same type, otherwise as texts.
 fn in_order(a: &Value, b: &Value) -> std::cmp::Ordering {
     match (a, b) {
         (Value::F64(a), Value::F64(b)) => a.total_cmp(b),

@@ -1,4 +1,4 @@
-//! `window` over groups of series, and with filled gaps.
+//! `window` for groups of series, and with filled gaps.
 
 use super::figures::float_cell;
 use super::origin::{mention_shift, windows_of};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Some(_) => tags.iter().map(|tag| Column::text(*tag)).collect(),
         None => Vec::from_iter(with_series.then(|| Column::text("series"))),
     };
-    // Without --by-metric all series of a group are aggregated together, whatever they measure.
+    // Without --by-metric, all series of a group are aggregated together, even if they have different metrics.
     let metrics: Vec<Option<&str>> = match args.by_metric {
         true => selection.metrics().into_iter().map(Some).collect(),
         false => vec![None],
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Some(text) => Some(read_any(text, zone).map_err(Failure::usage)?),
         None => None,
     };
-    // The functions of each metric and column, by their places among the cells.
+    // The functions for each metric and column, as positions among the cells.
     let mut each: BTreeMap<(Option<&str>, Option<&str>), Vec<usize>> = BTreeMap::new();
     for (place, asked) in asked.iter().enumerate() {
         let of = asked.of.as_deref();
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
         if let Some(oldest) = histories().map(|stored| stored.begin).min() {
             first = first.min(oldest);
         }
-        // Only whole stored windows are read, and gaps are filled between these.
+        // Only whole stored windows are read, and gaps are filled between them.
         let mut times = times;
         if let (1, Some(stored)) = (stored.len(), histories().next()) {
             times = stored.within(times);
@@ -178,13 +178,13 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             bounded(times.0, starts().min()),
             bounded(times.1, starts().max()),
         );
-        // Line by line: narrow windows over a long time may not fit in memory.
+        // Lines are produced one at a time, because narrow windows over a long time may not fit in memory.
         let mut lines = Vec::with_capacity(asked.len());
         for (places, windows) in &windows {
             for (at, &place) in places.iter().enumerate() {
                 let value = move |values: &Vec<Option<f64>>| values[at];
                 let fill = match (asked[place].function.figure(), fill) {
-                    // A filled window still counts no points.
+                    // A filled window still has a count of 0.
                     (
                         Some(Figure::Count | Figure::Distinct),
                         Fill::Null | Fill::Previous | Fill::Linear | Fill::Value(_),
@@ -218,17 +218,18 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// The only series of a group whose older points are replaced by windows, read with them.
+/// The only series of a group, if its older points are replaced by stored windows; these are read together with the
+/// points.
 struct Stored<'r> {
     history: History<'r>,
-    /// First and last time to read, in the series' unit; they cut no stored window.
+    /// First and last time to read, in the series' unit. They do not cut a stored window.
     range: (i64, i64),
-    /// The first time on the clock.
+    /// The first time, as a timestamp.
     begin: Timestamp,
 }
 
 impl<'r> Stored<'r> {
-    /// Of several series only points are read, which is noted.
+    /// If a group has several series, only points are read, and a note is printed.
     fn of(
         reader: &'r Reader<'_>,
         group: &SelectionQuery<'_, '_>,
@@ -256,7 +257,7 @@ impl<'r> Stored<'r> {
         }))
     }
 
-    /// The bounds of a range, moved to the ends of stored windows where they cut one.
+    /// The bounds of a range, extended to the ends of stored windows that they would cut.
     fn within(
         &self,
         (from, to): (Bound<Timestamp>, Bound<Timestamp>),
@@ -295,7 +296,7 @@ impl<'r> Stored<'r> {
     }
 }
 
-/// The time on the clock; the last one for times that nanoseconds cannot tell.
+/// Converts a time to a timestamp; times outside the range of nanoseconds become the last timestamp.
 fn clock(unit: Unit, raw: i64) -> Timestamp {
     let beyond = if to_nanos(unit, raw) < 0 {
         i64::MIN
@@ -305,7 +306,8 @@ fn clock(unit: Unit, raw: i64) -> Timestamp {
     unit.timestamp(raw).unwrap_or(Timestamp(beyond))
 }
 
-/// Rejects a group with several metrics: their common figures mean nothing, such as a mean of degrees and percent.
+/// Rejects a group with several metrics, because common figures would be meaningless, such as a mean of degrees and
+/// percent.
 fn refuse_mixed(group: &SelectionQuery<'_, '_>) -> Outcome {
     let metrics = group.series().map(|series| match &series.info().name {
         Some(name) => name.metric().to_owned(),
@@ -325,8 +327,8 @@ fn refuse_mixed(group: &SelectionQuery<'_, '_>) -> Outcome {
     .hint("--by-metric gives each metric columns of its own; otherwise choose one metric, or mix them with --mix-metrics"))
 }
 
-/// The functions of all cells. With --by-metric: first each function without brackets, once for each metric; then the
-/// functions that name a metric.
+/// The functions of all cells. With --by-metric, each function without brackets comes first, once for each metric; the
+/// functions that name a metric follow.
 fn asked_of(
     functions: &[Asked],
     metrics: &[Option<&str>],

@@ -100,8 +100,8 @@ pub(crate) fn run(args: &ImportArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(())
 }
 
-/// Adds to the message of a failure which rows are stored nevertheless, and removes the database if this import created
-/// it and committed nothing.
+/// Adds to the message of a failure which rows are nevertheless stored. Removes the database if this import created it
+/// and committed nothing.
 fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool) -> Failure {
     if tally.commits > 0 {
         return Failure {
@@ -119,7 +119,7 @@ fn after_failure(failure: Failure, args: &ImportArgs, tally: Tally, is_new: bool
     failure
 }
 
-/// A count with its noun, in the singular or the plural.
+/// A count with its noun, in the singular or in the plural.
 fn counted(count: u64, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", grouped(count))
@@ -241,7 +241,7 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// The loader to which the rows of an input go, and the options for this input.
+/// The loader that receives the rows of an input, and the options for this input.
 struct Target<'t, 'a> {
     loader: &'t mut Loader<'a>,
     local: &'t mut LocalTally,
@@ -335,7 +335,7 @@ fn one_input(
                 }
             }
             for why in loader.take_bad_cells() {
-                // If the whole row is left out, its bad cells are not reported one by one.
+                // If the whole row is skipped, its bad cells are not reported separately.
                 if stored.is_ok() {
                     let line = batch.line(row, &mut lines);
                     leave_empty(&BadRow { line, why }, loader);
@@ -379,7 +379,7 @@ fn one_input(
     Ok(())
 }
 
-/// Reads on in a compressed input to find damage, of which a bad row may be the first sign.
+/// Continues reading a compressed input to find damage, because a bad row may be its first sign.
 fn damage_behind(batches: &mut Batches, is_packed: bool) -> Option<Failure> {
     /// Maximum number of further batches that are read to find damage: the batches of 256 MiB of input.
     const BATCHES_MAX: usize = 1024;
@@ -459,7 +459,7 @@ fn stopped(what: &str, counts: &str, bad: &BadRow, args: &ImportArgs) -> Failure
     ))
 }
 
-/// Prints a description of a row or value that is left out, if it is one of the first.
+/// Prints a description of a skipped row or value, if it is one of the first.
 fn tell(
     lost: &str,
     (what, counts): (&str, &str),

@@ -1,12 +1,12 @@
-//! Keys and values of tables in the forms that the user may type: text, hexadecimal, GUIDs, or numbers that are stored in
-//! an order-preserving encoding.
+//! Keys and values of tables in the forms that the user may type: text, hexadecimal, GUIDs, or numbers that are stored
+//! in an order-preserving encoding.
 
 use crate::args::KvForm;
 use crate::bytes::{hex, readable, unescaped, unhex};
 use crate::exit::{Failure, Outcome};
 use tidalite::{Ordered, Value};
 
-/// Parses a text that is typed in this form to the bytes that are stored.
+/// Converts a text typed in this form to the bytes that are stored.
 pub(super) fn bytes_of(form: KvForm, text: &str) -> Outcome<Vec<u8>> {
     fn number<T: Ordered + std::str::FromStr>(text: &str) -> Option<Vec<u8>> {
         text.parse().ok().map(|number: T| number.to_key())
@@ -65,7 +65,7 @@ pub(super) fn text_of(form: KvForm, bytes: &[u8]) -> Outcome<String> {
     })
 }
 
-/// A printed key or value as JSON: a number if its form is one.
+/// A printed key or value as JSON: a number if its form is numeric, otherwise a string.
 pub(super) fn json_of(form: KvForm, text: String) -> serde_json::Value {
     let number = match form {
         KvForm::Text | KvForm::String | KvForm::Hex | KvForm::Guid => None,
@@ -75,7 +75,7 @@ pub(super) fn json_of(form: KvForm, text: String) -> serde_json::Value {
     number.unwrap_or(serde_json::Value::String(text))
 }
 
-/// The form in which keys or values of a type are typed and printed; `None` if it is not known here. Keys that are texts
+/// The form in which keys or values of a type are typed and printed; `None` if the type is not known here. Text keys
 /// have an encoding of their own.
 pub(super) fn form_of(ty: &str, is_key: bool) -> Option<KvForm> {
     Some(match ty {

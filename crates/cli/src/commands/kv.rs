@@ -115,7 +115,7 @@ pub(crate) fn run(args: &KvArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
         KvCommand::Drop { file, table, .. } => {
             change(&file.file, table, |tx, layout| match layout {
-                // Their series go with them.
+                // The series of the containers are removed with them.
                 TableLayout::Containers => tx.drop_containers(table),
                 _ => tx.drop_table(table),
             })?;
@@ -277,7 +277,7 @@ fn clear(place: &KvPlace) -> Outcome {
     }
     let kind = place.kind(&snap)?;
     if kind == Kind::Single {
-        // This returns an error if there is no nested table under the path.
+        // This returns an error if there is no nested table at the path.
         place.table(&snap)?;
     }
     drop(snap);
@@ -326,7 +326,8 @@ fn create(path: &Path, table: &str, wanted: Kind) -> Outcome<bool> {
     Ok(is_new)
 }
 
-/// Stores a pair. `raw`: the value was given as bytes. `wanted` is the kind of the table if it does not exist.
+/// Stores a pair. `raw` is true if the value was given as bytes. `wanted` is the kind of the table that is created if
+/// it does not exist.
 fn put(
     place: &KvPlace,
     (key, value, raw): (&str, &[u8], bool),

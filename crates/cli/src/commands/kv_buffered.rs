@@ -1,5 +1,5 @@
-//! Changes of `kv` to buffered tables. `BufferedTableMut::put` and `remove` do not read the table, so `--new` and a removal
-//! look the key up first.
+//! Changes that `kv` makes to buffered tables. `BufferedTableMut::put` and `remove` do not read the table, so `--new`
+//! and removals look up the key first.
 
 use super::kv_place::no_table;
 use super::kv_types::layout_of;
@@ -21,7 +21,7 @@ pub(super) fn opened<'t>(
     opened.ok_or_else(|| no_table(path, table))
 }
 
-/// Stores a pair; creates the table if it does not exist. With `new` an existing key stays as it is, and the result is
+/// Stores a pair; creates the table if it does not exist. With `new` an existing key is not changed, and the result is
 /// false.
 pub(super) fn put(
     tx: &mut WriteTxn,
@@ -43,7 +43,7 @@ pub(super) fn put(
     Ok(true)
 }
 
-/// Removes a key if it exists and has this value, or any value for `None`; returns whether the key was removed.
+/// Removes a key if it exists and has this value, or any value if `None`; returns whether the key was removed.
 pub(super) fn remove(
     table: &mut BufferedTableMut<'_>,
     key: &[u8],

@@ -1,4 +1,4 @@
-//! The table that a `kv` command names: its kind, the forms of its keys and values, and its printed pairs.
+//! The table that a `kv` command refers to: its kind, the forms of its keys and values, and its printed pairs.
 
 use super::key_forms::{bytes_of, json_of, text_of};
 use super::kv_types::{Kind, buffered_without, layout_of, refuse_other_layouts};
@@ -36,7 +36,7 @@ impl KvPlace {
         text_of(self.value_form(), value)
     }
 
-    /// The keys that lead to the nested table that the options select.
+    /// The keys on the path to the nested table that the options select.
     pub(super) fn path(&self) -> Outcome<Vec<Vec<u8>>> {
         self.path.iter().map(|key| self.key(key)).collect()
     }
@@ -98,7 +98,7 @@ pub(super) fn no_table(path: &Path, table: &str) -> Failure {
         .hint(format!("tidalite kv stat {} lists them", path.display()))
 }
 
-/// The content of a key: a value, or a nested table with this number of pairs.
+/// The content of a key: a value, or a nested table with a number of pairs.
 pub(super) enum Held<'a> {
     Value(&'a [u8]),
     Table(u64),

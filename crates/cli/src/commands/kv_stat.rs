@@ -101,8 +101,8 @@ fn reader_table(readers: &[Reader], out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// The number of messages, objects or rows of topics, a queue, a bucket, containers or a relation, and the noun for one and
-/// for several of them; `None` for a table of another layout.
+/// The number of items in a table of topics, a queue, a bucket, a table of containers or a relation, with the singular
+/// and the plural of their noun; `None` for tables of other layouts.
 fn messages(
     snap: &ReadTxn,
     name: &str,
@@ -139,13 +139,13 @@ fn messages(
 /// The statistics of one table, of any layout.
 struct Described {
     shape: TableShape,
-    /// Number of pairs; of records of a hash table, of messages of topics, queues and containers, of objects of
-    /// a bucket, of rows of a relation.
+    /// Number of pairs; of records in a hash table; of messages in topics, queues and containers; of objects in a
+    /// bucket; of rows in a relation.
     entries: u64,
-    /// Number of distinct keys of a table of sets and of a hash table.
+    /// Number of distinct keys, for a table of sets or a hash table.
     keys: Option<u64>,
     layout: TableLayout,
-    /// Figures of a buffered table.
+    /// Statistics of a buffered table.
     buffered: Option<BufferedStat>,
     types: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! The types recorded with a table, as a guard: `kv` writes bytes, which the library would refuse to read as another
-//! type later.
+//! Checks pairs against the types recorded with a table: `kv` writes bytes, and the library would later refuse to read
+//! bytes that do not match the type.
 
 use super::layouts::other_layout;
 use crate::bytes::typeable;
@@ -40,7 +40,7 @@ pub(super) fn is_hash_table(snap: &ReadTxn, table: &str) -> tidalite::Result<boo
     Ok(layout_of(snap, table)? == TableLayout::Hash)
 }
 
-/// The failure for a command that needs a part which a buffered table does not have.
+/// The failure for a command that requires a feature that buffered tables do not have.
 pub(super) fn buffered_without(table: &str, missing: &str) -> Failure {
     Failure::bad_input(format!(
         "table {table} is a buffered table, which has no {missing}"
@@ -48,7 +48,7 @@ pub(super) fn buffered_without(table: &str, missing: &str) -> Failure {
     .hint("use a table that was created without --buffered")
 }
 
-/// The failure for a buffered table that is wanted where another kind of table has the name.
+/// The failure if a buffered table is wanted, but another kind of table has the name.
 pub(super) fn not_buffered(table: &str) -> Failure {
     Failure::bad_input(format!(
         "--buffered: table {table} exists and is not a buffered table"
@@ -56,8 +56,8 @@ pub(super) fn not_buffered(table: &str) -> Failure {
     .hint("omit --buffered, or create a buffered table under another name and copy the pairs with dump and load --table")
 }
 
-/// Returns an error for a table whose rows must not be changed one by one, because they depend on each other: a hash table,
-/// topics, a queue, a bucket, containers.
+/// Returns an error for a table whose rows must not be changed individually, because they depend on each other: a hash
+/// table, topics, a queue, a bucket, containers.
 pub(super) fn refuse_other_layouts(snap: &ReadTxn, path: &Path, table: &str) -> Outcome {
     match layout_of(snap, table).map_err(|error| failure(path, &error))? {
         TableLayout::Rows | TableLayout::Buffered => Ok(()),
@@ -65,7 +65,7 @@ pub(super) fn refuse_other_layouts(snap: &ReadTxn, path: &Path, table: &str) -> 
     }
 }
 
-/// The way in which a part of a pair is encoded.
+/// The encoding of a part of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// A key, or a value of a set.
@@ -73,8 +73,8 @@ enum Part {
     Value,
 }
 
-/// Refuses a pair that the table's types cannot read. `raw`: the user gave bytes (`--hex`, a file), so that a type that
-/// is unknown here is taken on trust.
+/// Refuses a pair that the table's types cannot read. `raw` is true if the user gave bytes (`--hex`, a file); then
+/// bytes of a type that is unknown here are accepted without a check.
 pub(super) fn check_pair(
     (table, types): (&str, &TableTypes),
     (key, value): (&[u8], &[u8]),
@@ -119,7 +119,7 @@ fn check(
     }
 }
 
-/// Whether the bytes are a code of the type; `None` for types that are not known here.
+/// Whether the bytes are a valid encoding of the type; `None` for types that are not known here.
 fn is_code(ty: &str, part: Part, bytes: &[u8]) -> Option<bool> {
     fn of<T: Ordered>(bytes: &[u8]) -> bool {
         T::from_key(bytes).is_some()

@@ -33,7 +33,7 @@ pub(super) fn word(layout: TableLayout) -> &'static str {
     }
 }
 
-/// Whether a dump has the rows and nested tables in which a table of this layout is stored, in place of its pairs.
+/// Whether a dump contains the rows and nested tables in which a table of this layout is stored, instead of its pairs.
 pub(super) fn is_raw(layout: TableLayout) -> bool {
     !matches!(layout, TableLayout::Rows | TableLayout::Buffered)
 }
@@ -73,7 +73,7 @@ pub(super) fn layout_if_any(snap: &ReadTxn, table: &str) -> tidalite::Result<Opt
     }
 }
 
-/// The failure for a table that has another layout than the command needs.
+/// The failure for a table whose layout is not the one that the command needs.
 pub(super) fn other_layout(table: &str, found: TableLayout) -> Failure {
     Failure::bad_input(format!("table {table} is {}", noun(found))).hint(advice(found))
 }

@@ -30,17 +30,17 @@ const BATCH_BYTES: usize = 32 << 20;
 struct Head {
     /// Bytes of the table's name in the header, which may not be UTF-8.
     name: Option<Vec<u8>>,
-    /// Whether the name is escaped in the same way as data.
+    /// Whether the name is escaped in the same way as the data.
     escaped: bool,
     print: bool,
-    /// Whether the input has no header: lines are data from the first character on, and the table ends with the input.
+    /// Whether the input has no header: all lines are data, and the table ends with the input.
     plain: bool,
     multi: bool,
     flags: Vec<ForeignFlag>,
     sequence: u64,
-    /// The layout of the table, if the section has the rows in which such a table is stored.
+    /// The layout of the table, if the section contains the rows in which such a table is stored.
     raw: Option<TableLayout>,
-    /// Whether the section has the pairs of a buffered table.
+    /// Whether the section contains the pairs of a buffered table.
     buffered: bool,
     /// Names of the types of a hash table or a buffered table.
     types: [Option<String>; 2],
@@ -169,7 +169,7 @@ struct Lines<'i> {
 }
 
 impl Lines<'_> {
-    /// The next line of the input without its line end; `None` at the end of the input.
+    /// The next line of the input without its line ending; `None` at the end of the input.
     fn next(&mut self) -> Outcome<Option<&[u8]>> {
         self.text.clear();
         self.number += 1;
@@ -186,7 +186,8 @@ impl Lines<'_> {
             .hint("the format is that of mdb_dump: `tidalite dump --help` shows it")
     }
 
-    /// The error for a table name that is not UTF-8. (If invalid bytes were replaced, two such names could become one.)
+    /// The error for a table name that is not UTF-8. (If invalid bytes were replaced, two such names could become
+    /// equal.)
     fn not_text(&self, name: &[u8]) -> Failure {
         let shown = crate::bytes::escaped(name);
         let what = format!("the table's name {shown} is not UTF-8");
@@ -305,7 +306,7 @@ fn read_pairs(
         return read_buffered(lines, head, db, name, args);
     }
     drop(snap);
-    // Readers must never see a part of a hash table, a queue and the like, so its rows are one commit.
+    // Readers must never see an incomplete hash table, queue or similar table, so its rows are stored in one commit.
     let batch_bytes = match head.raw {
         Some(_) => usize::MAX,
         None => BATCH_BYTES,
@@ -364,8 +365,8 @@ fn read_pairs(
     Ok(stored)
 }
 
-/// Whether the pairs of a section go to a buffered table: a table that exists keeps its kind. Returns an error if the
-/// table cannot hold what the header tells.
+/// Whether the pairs of a section are for a buffered table; an existing table keeps its kind. Returns an error if the
+/// table cannot store data as described by the header.
 fn is_for_buffered(snap: &ReadTxn, head: &Head, name: &str, path: &Path) -> Outcome<bool> {
     let fail = |error: tidalite::Error| failure(path, &error);
     let exists = snap.is_set_table(name).map_err(fail)?.is_some();
@@ -442,7 +443,8 @@ struct Pairs<'p, 'l> {
     lines: &'p mut Lines<'l>,
     head: &'p Head,
     bytes: usize,
-    /// Why the pairs ended before the end of the batch, if they did: the end of the section, or an invalid line.
+    /// The reason why the pairs ended before the end of the batch, if they did: the end of the section, or an invalid
+    /// line.
     end: Option<Outcome<()>>,
 }
 
@@ -522,7 +524,7 @@ fn make_sets<'t>(
     Ok(table)
 }
 
-/// Advances a table's sequence to this number, if it has not got there yet.
+/// Advances a table's sequence to this number, unless it is already greater.
 fn catch_up(table: &mut TableMut<'_>, sequence: u64) -> tidalite::Result<()> {
     let missing = sequence.saturating_sub(table.view()?.sequence());
     if missing > 0 {

@@ -1,15 +1,16 @@
-//! Checks of tables whose rows `load` has stored one by one: a hash table, topics, a queue, a bucket or containers. A table that
-//! breaks a rule of its layout is not committed.
+//! Checks tables whose rows `load` has stored one by one: a hash table, topics, a queue, a bucket or containers. A
+//! table that violates a rule of its layout is not committed.
 
 use super::layouts::noun;
 use crate::exit::{Failure, Outcome};
 use tidalite::{ErrorKind, TableLayout, WriteTxn};
 
-/// The number of keys, messages or objects, and the first rule that the rows break.
+/// The number of keys, messages or objects, and the first rule that the rows violate.
 type Checked = (u64, Option<String>);
 
-/// The number of keys, messages or objects of a table whose rows were loaded. Returns an error if the rows do not make up a
-/// table of this layout. The series of containers are made from their messages, because a dump has no series.
+/// The number of keys, messages or objects of a table whose rows were loaded. Returns an error if the rows are not a
+/// valid table of this layout. The series of containers are created from their messages, because a dump contains no
+/// series.
 pub(super) fn checked(
     tx: &mut WriteTxn,
     name: &str,
@@ -86,7 +87,7 @@ fn check(tx: &mut WriteTxn, name: &str, layout: TableLayout) -> tidalite::Result
                 view.check(&mut problem)?;
                 let messages = view.stat()?.messages;
                 drop(view);
-                // Rows that break a rule are not committed.
+                // Rows that violate a rule are not committed.
                 if first.is_none() {
                     containers.rebuild_series()?;
                 }

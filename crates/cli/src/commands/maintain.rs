@@ -11,7 +11,7 @@ use std::time::Duration;
 use tidalite::Database;
 use tidalite::retention::{Budget, CapState, ClockReading, Holder, Maintained};
 
-/// Maximum number of pins and readers that are listed as the reason for a long file.
+/// Maximum number of pins and readers that are listed as the cause of a long file.
 const HOLDERS_SHOWN: usize = 5;
 
 fn budget(args: &RetentionArgs) -> Budget {

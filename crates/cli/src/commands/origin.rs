@@ -1,4 +1,5 @@
-//! Windows as given on the command line: of fixed width, with midnight of a time zone as origin, or of the calendar.
+//! Windows as specified on the command line: with a fixed width, with midnight in a time zone as origin, or of the
+//! calendar.
 
 use crate::args::WindowWidth;
 use crate::database::width_in;
@@ -10,8 +11,8 @@ use jiff::tz::TimeZone;
 use std::io::Write;
 use tidalite::{Grid, Unit, Zone};
 
-/// Windows of this width. Those of fixed width begin at `origin`, or at midnight under the offset that the zone has at
-/// the time `from`.
+/// Windows with this width. Windows of a fixed width begin at `origin`, or at midnight with the offset that the zone
+/// has at the time `from`.
 pub(crate) fn windows_of(
     width: WindowWidth,
     origin: Option<Nanos>,
@@ -26,7 +27,7 @@ pub(crate) fn windows_of(
     let grid = match width {
         WindowWidth::Fixed(width) => {
             let origin = origin.unwrap_or_else(|| midnight_of_1970(zone, from));
-            // Moved by whole windows to near 1970.
+            // The origin is moved by whole windows to a time near 1970.
             let origin = origin.rem_euclid(width.into());
             return Ok(Grid::nanos(width).origin(timestamp(origin)?));
         }
@@ -46,7 +47,7 @@ pub(crate) fn windows_of(
     }
 }
 
-/// Refuses an origin at which no window of the calendar begins.
+/// Refuses an origin that is not the start of a calendar window.
 fn check_origin(width: WindowWidth, origin: Nanos, zone: &TimeZone) -> Outcome {
     let Ok(time) = Timestamp::from_nanosecond(origin) else {
         return Ok(());
@@ -72,7 +73,7 @@ fn check_origin(width: WindowWidth, origin: Nanos, zone: &TimeZone) -> Outcome {
     Ok(())
 }
 
-/// Midnight of 1970-01-01 under the offset that the zone has at time `at`.
+/// Midnight of 1970-01-01 with the offset that the zone has at time `at`.
 pub(crate) fn midnight_of_1970(zone: &TimeZone, at: Nanos) -> Nanos {
     match Timestamp::from_nanosecond(at) {
         Ok(timestamp) => {
@@ -83,7 +84,7 @@ pub(crate) fn midnight_of_1970(zone: &TimeZone, at: Nanos) -> Nanos {
     }
 }
 
-/// Refuses a width or an origin between two steps of the series' time.
+/// Refuses a width or an origin that is not a whole number of steps of the series' time unit.
 pub(crate) fn check_steps(width: WindowWidth, origin: Option<Nanos>, unit: Unit) -> Outcome {
     if let WindowWidth::Fixed(width) = width {
         width_in(unit, width, "--by")?;
@@ -97,7 +98,7 @@ pub(crate) fn check_steps(width: WindowWidth, origin: Option<Nanos>, unit: Unit)
     Ok(())
 }
 
-/// The first clock change in a range by other than a multiple of `width`: later windows begin at another time of day.
+/// The first clock change in a range that is not a multiple of `width`: windows after it begin at another time of day.
 fn first_shift(zone: &TimeZone, (from, to): (Nanos, Nanos), width: Nanos) -> Option<Nanos> {
     let from = Timestamp::from_nanosecond(from).ok()?;
     let offset = zone.to_offset(from).seconds();
@@ -109,7 +110,7 @@ fn first_shift(zone: &TimeZone, (from, to): (Nanos, Nanos), width: Nanos) -> Opt
     Some(change.timestamp().as_nanosecond())
 }
 
-/// Prints, once, from which time on windows of a fixed length no longer begin at midnight of the zone.
+/// Prints a note, once, with the time from which windows of a fixed length no longer begin at midnight of the zone.
 pub(crate) fn mention_shift(
     zone: &TimeZone,
     range: (Nanos, Nanos),

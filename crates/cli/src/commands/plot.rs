@@ -12,14 +12,14 @@ use crate::time::TimeShow;
 use std::path::Path;
 use tidalite::{Figure as Asked, Grid, Schema, Series, Steps};
 
-/// Maximum pixel columns of all lines together: many lines are drawn more coarsely to bound the time.
+/// Maximum number of pixel columns of all lines together. Many lines are drawn more coarsely, to bound the time.
 const COLUMNS_MAX: usize = 400_000;
 
 /// Lower limit for the share of `COLUMNS_MAX` that a line gets, in pixel columns: with very many lines, all lines
 /// together exceed `COLUMNS_MAX`, so that the shape of each line remains visible.
 const COLUMNS_MIN: usize = 32;
 
-/// Up to this many points all are read and reduced; beyond it extremes are taken from the tree.
+/// Up to this number, all points are read and reduced; beyond it, extremes are taken from the tree.
 const POINTS_READ_MAX: u64 = 500_000;
 
 /// Size of SVG and PNG, in units of one pixel at normal resolution.
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
         points += count;
         if drawn.points.iter().any(|point| point.value.is_finite()) {
             drawn.label = match info.schema.columns.len() {
-                // A point has flags beside its value.
+                // A default point has flags in addition to its value.
                 _ if info.schema == Schema::point() => info.label(),
                 1 => info.label(),
                 _ => format!("{} {}", info.label(), info.schema.columns[column].name),
@@ -108,7 +108,8 @@ pub(crate) fn run(args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcome {
 /// Key of the annotation that holds the unit of a series' values.
 const UNIT: &str = "unit";
 
-/// Whether the drawn values have the unit of the series: not if they are counts, or values times or by time.
+/// Whether the drawn values have the unit of the series. They do not if they are counts, or values multiplied or
+/// divided by time.
 fn keeps_unit(args: &PlotArgs) -> bool {
     if args.by.is_none() {
         return true;
@@ -227,7 +228,8 @@ fn draw(figure: &Figure, args: &PlotArgs, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// Pixels of a PNG per unit: fewer for a small picture, so that its texts take no more room than in an SVG of its size.
+/// Number of pixels of a PNG per unit: fewer for a small picture, so that its texts take no more space than in an SVG
+/// of the same size.
 fn png_scale(width: u32, height: u32) -> f64 {
     let room =
         (f64::from(width) / f64::from(PICTURE.0)).min(f64::from(height) / f64::from(PICTURE.1));
@@ -247,11 +249,11 @@ struct Source<'a> {
     range: (i64, i64),
 }
 
-/// Number of points or windows, and the line, still without a label.
+/// Number of points or windows, and the line, which has no label yet.
 type Drawn = tidalite::Result<(u64, Line)>;
 
 impl Source<'_> {
-    /// One point per window.
+    /// A line with one point per window.
     fn windows(&self, grid: &Grid, args: &PlotArgs) -> Drawn {
         let unit = self.series.info().schema.unit;
         let range = self.series.query(Steps(self.range.0)..=Steps(self.range.1));

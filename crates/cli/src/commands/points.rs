@@ -12,7 +12,7 @@ use tidalite::{Row, Schema, Series, SeriesInfo, Timestamp};
 
 /// Prints the points of several series under one header.
 pub(super) struct Printer {
-    /// Names of the printed columns. A series without one of these columns has empty cells there.
+    /// Names of the printed columns. A series that lacks a column has empty cells in it.
     names: Vec<String>,
     with_series: bool,
     show: TimeShow,
@@ -110,7 +110,7 @@ impl Printer {
         Ok(cells)
     }
 
-    /// The values of numeric columns at a time between rows; `None` if no column has one.
+    /// The values of numeric columns at a time between rows; `None` if no column has a value.
     pub(super) fn cells_between(
         &self,
         series: &Series<'_>,

@@ -81,7 +81,7 @@ fn schema_of(values: &[String], unit: Unit) -> Outcome<Schema> {
     Ok(Schema { unit, columns })
 }
 
-/// The values of all columns of a series. The flags of a default point are 0 unless they are given.
+/// The values of all columns of a series. The flags of a default point are 0 unless given.
 fn values_of(texts: &[String], schema: &Schema, name: &str) -> Outcome<Vec<Value>> {
     let columns = &schema.columns;
     let is_point = *columns == Schema::point().columns && texts.len() == 1;

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let path = &args.file.file;
     let fail = |error: tidalite::Error| failure(path, &error);
     let span = Span::of(&args.range)?;
-    // A write transaction is open meanwhile, so that no other writer can change the listed series.
+    // A write transaction stays open, so that no other writer can change the listed series.
     let (database, mut txn) = if args.dry_run {
         (open(path)?, None)
     } else {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return Err(span.nothing());
     }
     drop(reader);
-    // The commit comes before the report, because a removal whose commit failed must not be reported.
+    // The commit comes before the report, so that a removal is not reported if its commit fails.
     if let Some(txn) = txn {
         store::commit(txn).map_err(fail)?;
         store::close(database).map_err(fail)?;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RemoveArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(())
 }
 
-/// The removed data of one series.
+/// The data that is removed from one series.
 struct Gone {
     rows: u64,
     /// Times of the first and the last removed point; `None` for a series without points.
@@ -85,8 +85,8 @@ struct Gone {
 }
 
 impl Gone {
-    /// Determines what would be removed from a series; `None` if only points in a span are to be removed and the series
-    /// has none there.
+    /// Determines which data would be removed from a series; `None` if only points in a span are to be removed and the
+    /// series has no points in it.
     fn of(reader: &Reader<'_>, info: &SeriesInfo, span: &Span) -> Outcome<Option<Self>> {
         let fail = |error: tidalite::Error| reader.fail(&error);
         let series = reader.series(info)?;

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let reader = Reader::at(&database, path, args.file.pin.as_deref())?;
     let infos = reader.select(&args.which.pattern)?;
     let span = Span::of(&args.range)?;
-    // With --follow more series may come.
+    // With --follow, further series may appear.
     let printer = Printer::new(
         &infos,
         args.follow.follow || args.format.format.names_series(infos.len()),
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ScanArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let mut name: Option<(SeriesId, Cell)> = None;
     let mut print = |series: &Series<'_>, row: &Row| {
         printed += 1;
-        // The name of the last series is reused, because rows of one series mostly follow each other.
+        // The name of the last series is reused, because consecutive rows mostly belong to the same series.
         let name = match &mut name {
             Some((id, name)) if *id == series.id() => name,
             other => &mut other.insert((series.id(), Cell::series(series.info()))).1,
@@ -111,7 +111,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// The newest rows of several series together, which are among the newest rows of each series. Rows with the same
+    /// The newest rows of several series combined. They are among the newest rows of each series. Rows with the same
     /// time are in the order of the series.
     fn tail_of_all(
         &self,
@@ -127,7 +127,7 @@ impl Scan<'_> {
             for row in self.newest(info, own, most as u64)? {
                 all.push((to_nanos(unit, row.time), place, row));
             }
-            // Old rows are dropped early: with many series nearly all rows are too old.
+            // Old rows are dropped early, because with many series nearly all rows are too old.
             if all.len() > most.saturating_mul(2) {
                 keep_newest(&mut all, most);
             }
@@ -197,7 +197,7 @@ pub(crate) fn latest(args: &LatestArgs, terminal: &mut Terminal<'_>) -> Outcome 
     Ok(sheet.finish()?)
 }
 
-/// Parses a time of the command line that fits in 64-bit nanoseconds.
+/// Parses a time from the command line that must fit in 64-bit nanoseconds.
 fn read_timestamp(text: &str, zone: &jiff::tz::TimeZone) -> Outcome<Timestamp> {
     let nanos = read_any(text, zone).map_err(Failure::usage)?;
     let time = i64::try_from(nanos).map(Timestamp);

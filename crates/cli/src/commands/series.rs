@@ -19,7 +19,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         return show_names(&names, args, terminal);
     }
     let show = TimeShow::new(args.zone.tz.clone());
-    // Most databases hold only default points; then the column with the schema would be the same on every line.
+    // Most databases contain only default points; the column with the schema would then be the same on every line.
     let all_columns = !args.format.format.is_table();
     let schemas = all_columns || infos.iter().any(|info| info.schema != Schema::point());
     let mut columns = vec![
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
         }
         lines.push(cells);
     }
-    // A table without a series in leaves omits the column that would be empty.
+    // A table omits this column if no series has leaves, because it would be empty.
     if !all_columns && lines.iter().all(|cells| cells[BYTES_AT] == Cell::Missing) {
         columns.remove(BYTES_AT);
         lines
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &SeriesArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(sheet.finish()?)
 }
 
-/// Place of the column `bytes_per_point`.
+/// Position of the column `bytes_per_point`.
 const BYTES_AT: usize = 4;
 
 /// Runs the command `tidalite series --names`.

@@ -1,4 +1,4 @@
-//! `sql`: the SQL shell, in builds that have it.
+//! `sql`: the SQL shell, in builds that include it.
 
 #[cfg(feature = "sql")]
 mod session;
@@ -13,7 +13,7 @@ pub(crate) fn run(args: &SqlArgs, terminal: &mut Terminal<'_>) -> Outcome {
     session::run(args, terminal)
 }
 
-/// Tells how to get a program with the command.
+/// Prints how to get a program that includes this command.
 #[cfg(not(feature = "sql"))]
 pub(crate) fn run(_args: &SqlArgs, _terminal: &mut Terminal<'_>) -> Outcome {
     use crate::exit::Failure;

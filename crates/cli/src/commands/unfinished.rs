@@ -22,8 +22,9 @@ impl Unfinished {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Handles the signals that end the program. Signals that the program's parent ignores, as `nohup` does, stay
-    /// ignored. Only Linux lists these without a call of the C library; on other systems an empty database is left.
+    /// Handles the signals that end the program. Signals that the program's parent has set to be ignored, as `nohup`
+    /// does, remain ignored. Only on Linux can these be listed without calling the C library; on other systems an empty
+    /// database remains.
     #[cfg(target_os = "linux")]
     fn listen(&self) {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -35,7 +36,7 @@ impl Unfinished {
         let own = self.clone();
         std::thread::spawn(move || {
             for signal in &mut signals {
-                // The lock is held until the program ends, so that no commit can begin any more.
+                // The lock is held until the program ends, so that no commit can begin.
                 let mut path = own.0.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(path) = path.take() {
                     remove(&path);
@@ -55,7 +56,7 @@ pub(crate) fn remove(path: &Path) {
     let _ = std::fs::remove_file(lock);
 }
 
-/// True if this process ignores a signal, as its parent may have requested.
+/// True if this process ignores a signal, for example because its parent requested this.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_ignored(signal: i32) -> bool {
     ignored_signals() >> (signal - 1) & 1 != 0

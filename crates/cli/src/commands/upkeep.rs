@@ -174,7 +174,7 @@ pub(crate) fn check(args: &CheckArgs, terminal: &mut Terminal<'_>) -> Outcome {
         "restore a backup (tidalite restore), or save what is intact: tidalite salvage {} new.tdl",
         path.display()
     );
-    // The advice is also given for damage that leaves no data to check.
+    // The advice is also given for damage that leaves no data to be checked.
     let advise = |failure: Failure| match failure.exit {
         Exit::Damage => failure.hint(&advice),
         _ => failure,
@@ -319,7 +319,7 @@ fn image(database: &Database, to: &std::path::Path, watch: Watch<'_>) -> tidalit
     Ok(bytes)
 }
 
-/// Age from which `compact` rewrites rows in cold form unless the command line tells another.
+/// Age from which `compact` rewrites rows in cold form, unless the command line specifies another age.
 const COLD_AGE_NANOS: i64 = Budget::COLD_AGE.as_nanos() as i64;
 
 /// Runs the command `tidalite compact`.
@@ -387,7 +387,7 @@ pub(crate) fn compact(args: &CompactArgs, terminal: &mut Terminal<'_>) -> Outcom
     Ok(terminal.out.flush()?)
 }
 
-/// The error of a copy. It is about the written file if the error occurred there, otherwise about the database.
+/// The error for a copy. It refers to the written file if the error occurred in it, otherwise to the database.
 fn copy_failure(from: &std::path::Path, to: &std::path::Path, error: &tidalite::Error) -> Failure {
     match (error.path(), error.io_error()) {
         (Some(_), Some(source)) => Failure::file("cannot open", to, source),

@@ -1,9 +1,9 @@
-//! Iterates over the rows of a series in either direction, until the caller stops: over all rows, or over those with
+//! Iterates over the rows of a series in either direction until the caller stops: over all rows, or over those with
 //! matching values or texts.
 //!
 //! The library returns rows that match filters and expressions for one interval at a time. A walk queries one chunk
-//! after the other, each with twice as many rows as the one before: a query for ten rows of a billion does not read
-//! them all, and a query for all rows needs few chunks.
+//! after the other, and each chunk has twice as many rows as the previous one. So a query for ten rows of a billion
+//! does not read all of them, and a query for all rows needs few chunks.
 
 use super::filters::{ValueFilter, filtered};
 use crate::database::Reader;
@@ -40,7 +40,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Passes the rows in this direction to `take`, without the first `offset` rows.
+    /// Passes the rows in this direction to `take`, skipping the first `offset` rows.
     pub(super) fn each(&self, direction: Direction, offset: u64, take: &mut Take<'_>) -> Outcome {
         if let Wanted::All = self.wanted {
             return self.all(direction, offset, take);

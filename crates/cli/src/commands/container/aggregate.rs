@@ -1,4 +1,4 @@
-//! `container aggregate`: figures of fields, for every step of time and each value of a field.
+//! `container aggregate`: figures of fields, for each step of time and each value of a field.
 
 use super::line::value_json;
 use super::place::{containers, expect, filter_failure};
@@ -18,7 +18,7 @@ enum Output {
     Figure(usize),
 }
 
-/// The figure of messages that a function is.
+/// The figure of the library that a function of the command line selects.
 fn message_figure(asked: &Asked) -> Outcome<MessageFigure> {
     let figure = match asked.function {
         Function::Figure(figure, _) => figure,
@@ -47,7 +47,7 @@ fn other_function(asked: &Asked) -> Failure {
     )
 }
 
-/// Figures of fields, as the library takes them.
+/// Figures of fields, in the form that the library expects.
 type Figures = Vec<(String, MessageFigure)>;
 
 /// The figures of the query, and the columns of the output.
@@ -120,7 +120,7 @@ pub(super) fn run(args: &ContainerAggregateArgs, terminal: &mut Terminal<'_>) ->
         );
     }
     let group = args.by.iter().map(|by| match &**by {
-        // The column of the times has this name.
+        // The column with the times already has this name.
         "time" => Column::text("_time"),
         by => Column::text(by),
     });

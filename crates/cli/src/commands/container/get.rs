@@ -1,4 +1,4 @@
-//! `container get`: messages as JSON lines.
+//! `container get`: prints messages as JSON lines.
 
 use super::line::message_json;
 use super::place::{containers, expect, filter_failure};
@@ -15,7 +15,8 @@ use tidalite::containers::{
     Containers, FoundMessage, MESSAGE_TOKEN_BYTES, MessageQuery, MessageToken, Projection, Select,
 };
 
-/// Which messages the user wants. `fields` of the library are not used, because messages are printed as they are read.
+/// The selection of messages that the user has requested. `fields` of the library is not used, because messages are
+/// printed as they are read.
 fn select(args: &ContainerGetArgs) -> Outcome<Select> {
     let (from, to) = args.range.span()?;
     let after = args.after.as_deref().map(token).transpose()?;
@@ -122,7 +123,8 @@ pub(super) fn run(args: &ContainerGetArgs, terminal: &mut Terminal<'_>) -> Outco
     Ok(())
 }
 
-/// Returns an error for a token of another container. A query without a filter shows that it is the token which is wrong.
+/// Returns an error for a token of another container. It runs a query without a filter, so that an error can only be
+/// caused by the token.
 fn check_token(
     place: &Place<'_>,
     containers: &Containers<'_>,

@@ -1,4 +1,4 @@
-//! `container hand-over`: messages of a queue go to containers.
+//! `container hand-over`: moves messages of a queue to containers.
 
 use super::place::check_name;
 use super::source::{Source, check_fields};
@@ -19,7 +19,7 @@ const BATCH_MESSAGES: usize = 4_096;
 /// Number of bytes of messages in one transaction.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// Number of messages from which the format of times is detected.
+/// Number of messages from which the format of the times is detected.
 const SAMPLED: usize = 1_000;
 
 /// Runs the command `tidalite container hand-over`.

@@ -1,4 +1,4 @@
-//! Values and messages as JSON. Numbers are written by the library, which has every digit of 64-bit integers.
+//! Values and messages as JSON. The library writes the numbers, because it preserves every digit of 64-bit integers.
 
 use crate::time::TimeShow;
 use tidalite::containers::{Document, FieldValue};
@@ -15,7 +15,7 @@ pub(super) fn value_json(value: &FieldValue) -> tidalite::Result<String> {
         .to_owned())
 }
 
-/// `name`, with as many _ before it as are needed for a name that the message does not have.
+/// `name`, preceded by as many `_` as are needed to get a name that the message does not have.
 fn free(name: &str, document: &Document) -> String {
     let mut name = name.to_owned();
     while document.get(&name).is_some() {
@@ -24,7 +24,7 @@ fn free(name: &str, document: &Document) -> String {
     name
 }
 
-/// A message as a line of JSON: its time, its container if one is given, and its fields.
+/// A message as a line of JSON: its time, its container if `container` is given, and its fields.
 pub(super) fn message_json(
     (time, show): (i64, &TimeShow),
     container: Option<&str>,

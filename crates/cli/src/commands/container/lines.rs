@@ -1,4 +1,4 @@
-//! Messages of one input, read in batches that are each one commit.
+//! Reads the messages of one input in batches; each batch becomes one commit.
 
 use super::source::{Source, Taken, Unread};
 use crate::exit::{Failure, Outcome};
@@ -10,7 +10,7 @@ pub(super) const BATCH_MESSAGES: usize = 16_384;
 /// Maximum number of bytes of the lines of a batch; the last line may exceed it.
 pub(super) const BATCH_BYTES: usize = 16 << 20;
 
-/// Maximum length in bytes of a line: the text of the largest message is shorter.
+/// Maximum length in bytes of a line. The text of the largest message is shorter than this.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
 /// A batch of messages, with the numbers of its first and its last line.
@@ -60,7 +60,7 @@ impl<R: BufRead> Lines<R> {
         Ok(read > 0)
     }
 
-    /// Reads the messages of the next lines. Lines without text are skipped.
+    /// Reads the messages of the next lines. Blank lines are skipped.
     pub(super) fn batch(&mut self, source: &mut Source<'_>) -> Outcome<Batch> {
         let (mut unread, mut bytes): (Vec<(u64, Unread)>, usize) = (Vec::new(), 0);
         let mut is_last = false;

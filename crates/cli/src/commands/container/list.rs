@@ -14,7 +14,7 @@ fn time(time: Option<i64>) -> Cell {
     time.map_or(Cell::Missing, |time| Cell::Text(time_text(time)))
 }
 
-/// Number of containers of the next page, of which this many are wanted.
+/// Number of containers to read for the next page, if this many are still wanted.
 fn page(left: u64) -> usize {
     usize::try_from(left).unwrap_or(usize::MAX).min(PAGE)
 }

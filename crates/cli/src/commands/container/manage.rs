@@ -22,7 +22,7 @@ fn refuse_taken(place: &Place<'_>, containers: &ContainersMut<'_>, name: &str) -
     }
 }
 
-/// Converts an error of giving a container a name; a series can have the name of the new one.
+/// Converts an error of naming a container to a failure. A series may already have the name of the container's series.
 fn name_failure(place: &Place<'_>, error: &tidalite::Error) -> Failure {
     match error.kind() {
         ErrorKind::InvalidName => Failure::bad_input(error).hint(

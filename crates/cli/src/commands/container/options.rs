@@ -36,7 +36,7 @@ impl ContainerOptionArgs {
             && protect.is_none()
     }
 
-    /// `base` with the options that the user has given.
+    /// `base`, changed by the options that the user has given.
     fn on(&self, base: &ContainerOptions) -> ContainerOptions {
         let most = |given: Option<u64>, base: u64| match given {
             Some(0) => u64::MAX,
@@ -122,7 +122,7 @@ impl ContainerOptionsArgs {
             && self.fields_max.is_none()
     }
 
-    /// `base` with the options of a table that the user has given.
+    /// `base`, changed by the table options that the user has given.
     fn table(&self, base: &ContainerTableOptions) -> ContainerTableOptions {
         ContainerTableOptions {
             creates_containers: match self.on_message_create {
@@ -197,7 +197,7 @@ fn change_table(
     told(&format!("{done} {} {verb}", place.table), terminal)
 }
 
-/// The word for a rule for equal times, as on the command line.
+/// The command-line word for a rule about equal times.
 fn duplicates(rule: OnDuplicate) -> &'static str {
     match rule {
         OnDuplicate::KeepAll => "keep-all",
@@ -207,7 +207,7 @@ fn duplicates(rule: OnDuplicate) -> &'static str {
     }
 }
 
-/// The word for a rule for full containers, as on the command line.
+/// The command-line word for a rule about full containers.
 fn overflow(rule: ContainerOverflow) -> &'static str {
     match rule {
         ContainerOverflow::Reject => "reject",
@@ -247,7 +247,7 @@ pub(super) fn print_options(options: &ContainerOptions, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// Adds options of a container to a JSON object. A time to live, or a maximum, that does not exist is null.
+/// Adds options of a container to a JSON object. A time to live or a maximum that is not set becomes null.
 pub(super) fn put_options(options: &ContainerOptions, object: &mut Map<String, Value>) {
     let most = |most: u64| Some(most).filter(|most| *most < u64::MAX);
     let ttl = Some(options.ttl_ns).filter(|ttl| *ttl < TTL_FOREVER_NS);

@@ -1,11 +1,11 @@
-//! Numbers of messages by their outcome.
+//! Counts messages by their outcome.
 
 use crate::exit::{Failure, Outcome};
 use crate::output::plural;
 use serde_json::{Value, json};
 use tidalite::containers::{AppendOutcome, Appended, Rejection};
 
-/// Reasons of rejections: the name in JSON, and in words.
+/// Reasons of rejections: the name in JSON, and the description in words.
 const REJECTIONS: [(&str, &str); 4] = [
     (
         "no_container",
@@ -19,7 +19,7 @@ const REJECTIONS: [(&str, &str); 4] = [
     ("too_many_of_one_time", "too many messages of one time"),
 ];
 
-/// Numbers of messages by their outcome, and of containers and messages that changed with them.
+/// Numbers of messages by outcome, and of containers and messages that changed as a consequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcomes {
     stored: u64,
@@ -28,7 +28,7 @@ pub(super) struct Outcomes {
     ignored: u64,
     repeated: u64,
     not_stored: u64,
-    /// In the order of [`REJECTIONS`].
+    /// Numbers of rejections, in the order of [`REJECTIONS`].
     rejected: [u64; 4],
     created: u64,
     expired: u64,
@@ -76,7 +76,7 @@ impl Outcomes {
             + self.rejections()
     }
 
-    /// One line of text.
+    /// The numbers as one line of text.
     pub(super) fn text(&self, table: &str) -> String {
         let stored = plural(self.stored, "message", "messages");
         let mut text = format!("{stored} stored in {table}");
@@ -127,7 +127,7 @@ impl Outcomes {
         })
     }
 
-    /// The failure if messages were rejected.
+    /// Returns a failure if messages were rejected.
     pub(super) fn check(&self, table: &str) -> Outcome {
         let rejected = self.rejections();
         if rejected == 0 {

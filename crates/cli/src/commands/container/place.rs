@@ -1,4 +1,4 @@
-//! The table and the container that a command names, and ranges of times.
+//! The table and the container that a command refers to, and ranges of times.
 
 use crate::args::{ContainerNamed, ContainerPlace, MessageFilterArg, MessageRangeArgs};
 use crate::commands::messages::Place;
@@ -66,7 +66,7 @@ pub(super) fn expect(
     })
 }
 
-/// A container in the state of a transaction, which must exist.
+/// A container in the state of a transaction. It must exist.
 pub(super) fn expect_in(
     place: &Place<'_>,
     containers: &ContainersMut<'_>,

@@ -1,4 +1,4 @@
-//! `container put`: typed messages, and files of JSON lines.
+//! `container put`: stores typed messages, and messages from files of JSON lines.
 
 use super::lines::{Batch, Lines};
 use super::outcomes::Outcomes;
@@ -15,7 +15,7 @@ use std::path::Path;
 use tidalite::Database;
 use tidalite::containers::Append;
 
-/// Whether a word of the command line is a message, not a file.
+/// Whether an argument of the command line is a message instead of a file name.
 fn is_typed(input: &str) -> bool {
     input.trim_start().starts_with('{')
 }
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ContainerPutArgs, terminal: &mut Terminal<'_>) -> Outco
     if inputs.is_empty() {
         inputs.push("-");
     }
-    // A missing file is found before anything is stored.
+    // A missing file is reported before anything is stored.
     for file in inputs
         .iter()
         .filter(|input| !is_typed(input) && **input != "-")
@@ -84,7 +84,7 @@ pub(super) fn run(args: &ContainerPutArgs, terminal: &mut Terminal<'_>) -> Outco
     outcomes.check(place.table)
 }
 
-/// Notes that the table ignores idempotency keys.
+/// Prints a note that the table ignores idempotency keys.
 fn mention_keys(place: &Place<'_>, db: &Database, terminal: &Terminal<'_>) -> Outcome {
     let mut tx = place.begin(db)?;
     let options = containers_mut(place, &mut tx)?.options();
@@ -109,11 +109,11 @@ struct Putter<'a> {
 impl Putter<'_> {
     fn inputs(&mut self, inputs: &[&str], source: &mut Source<'_>, now: i64) -> Outcome {
         let given = source.time;
-        // Neighbouring typed messages are one input, so that they are one commit.
+        // Neighbouring typed messages form one input, so that they are stored in one commit.
         for group in inputs.chunk_by(|a, b| is_typed(a) && is_typed(b)) {
             source.forget_format();
             if is_typed(group[0]) {
-                // Line ends within a message are not ends of messages.
+                // Line breaks within a message do not end the message.
                 let typed = group.iter().map(|text| text.replace(['\n', '\r'], " "));
                 let typed = typed.collect::<Vec<_>>().join("\n");
                 source.time = given.or(source.args.time.is_none().then_some(now));

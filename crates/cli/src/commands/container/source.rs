@@ -1,4 +1,4 @@
-//! The time, the container and the idempotency key of a message, taken from its fields as the options tell.
+//! Takes the time, the container and the idempotency key of a message from its fields, as the options specify.
 
 use super::place::name_problem;
 use crate::args::MessageFieldArgs;
@@ -11,13 +11,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidalite::containers::{Document, FieldValue, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX};
 
-/// The fields with the time that are looked for if the user names none.
+/// Names of fields that are searched for the time if the user names no field.
 const TIME_FIELDS: [&str; 2] = ["time", "timestamp"];
 
-/// A message of which the time has not been read yet.
+/// A message whose time has not been parsed yet.
 pub(super) struct Unread {
     document: Document,
-    /// The field with the time, and its text; `None` if the message has none.
+    /// The field with the time, and its text; `None` if the message has no such field.
     time: Option<(String, String)>,
 }
 
@@ -28,7 +28,7 @@ impl Unread {
     }
 }
 
-/// A message that can be stored.
+/// A message that is ready to be stored.
 #[derive(Debug, PartialEq)]
 pub(super) struct Taken {
     pub container: String,
@@ -37,21 +37,21 @@ pub(super) struct Taken {
     pub document: Document,
 }
 
-/// Takes times, containers and keys out of messages.
+/// Takes the times, containers and keys from messages.
 pub(super) struct Source<'a> {
     pub args: &'a MessageFieldArgs,
     /// Name of the table.
     pub table: &'a str,
-    /// The container, if its name is not in a field.
+    /// Name of the container, unless the name is in a field.
     pub name: Option<&'a str>,
-    /// The field with the idempotency key.
+    /// Name of the field with the idempotency key.
     pub key: Option<&'a str>,
-    /// Time of messages that have no field with the time; `None`: they are errors.
+    /// Time given to messages without a time field; if `None`, such a message is an error.
     pub time: Option<i64>,
     reader: Option<TimeReader>,
 }
 
-/// A text or an integer as text.
+/// The value of a field as text, if it is a text or an integer.
 fn text_of(field: &str, value: Option<&FieldValue>) -> Result<String, String> {
     match value {
         Some(FieldValue::Text(text)) => Ok(text.clone()),
@@ -61,7 +61,7 @@ fn text_of(field: &str, value: Option<&FieldValue>) -> Result<String, String> {
     }
 }
 
-/// The text of the value at a path of a JSON object, as it is written; [`Document::find`] tells how paths are read.
+/// The source text of the value at a path of a JSON object. Paths are read by the rule of [`Document::find`].
 fn written<'t>(object: &'t str, path: &str) -> Option<&'t str> {
     let fields: HashMap<String, &RawValue> = serde_json::from_str(object).ok()?;
     if let Some(value) = fields.get(path) {
@@ -73,7 +73,7 @@ fn written<'t>(object: &'t str, path: &str) -> Option<&'t str> {
     })
 }
 
-/// Removes the value at a path of an object. An object that has become empty stays.
+/// Removes the value at a path of an object. An object that becomes empty is kept.
 fn remove_from(fields: &mut Vec<(Arc<str>, FieldValue)>, path: &str) -> bool {
     if let Some(at) = fields.iter().position(|(name, _)| **name == *path) {
         fields.remove(at);
@@ -106,8 +106,8 @@ fn take_out(document: &mut Document, path: &str) {
 }
 
 impl<'a> Source<'a> {
-    /// A source for messages of the container `name`, or of containers whose names are in a field. `now` is the present by
-    /// the clock of the database.
+    /// A source for messages of the container `name`, or of containers whose names are in a field. `now` is the current
+    /// time of the database's clock.
     pub(super) fn new(
         args: &'a MessageFieldArgs,
         table: &'a str,
@@ -125,7 +125,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Reads a message; the error text tells why it is none.
+    /// Reads a message; if the text is not a message, the error text gives the reason.
     pub(super) fn read(&self, json: &str) -> Result<Unread, String> {
         let document = Document::from_json(json).map_err(|error| error.to_string())?;
         if self.args.at.is_some() {
@@ -156,7 +156,8 @@ impl<'a> Source<'a> {
         Ok(Unread { document, time })
     }
 
-    /// Detects the format of times, if the user has not given it. Without times the format stays unknown.
+    /// Detects the format of the times, unless the user has specified it. If there are no times, the format remains
+    /// unknown.
     pub(super) fn detect(&mut self, texts: &[&str]) -> Outcome {
         if self.reader.is_some() || texts.is_empty() {
             return Ok(());
@@ -170,7 +171,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Forgets the format of times that was detected, before another input.
+    /// Discards the detected format of times, before the next input is read.
     pub(super) fn forget_format(&mut self) {
         if self.args.time_format.is_none() {
             self.reader = None;
@@ -210,7 +211,7 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Takes time, container and key out of a message.
+    /// Takes the time, the container and the key from a message.
     pub(super) fn take(&self, unread: Unread) -> Result<Taken, String> {
         let Unread { mut document, time } = unread;
         let at = match (&time, self.time) {
@@ -264,8 +265,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The name of the container that a command is given, and the other words. With `--container-field` there is no name, so the
-/// first word is one of the others.
+/// Splits the arguments of a command into the name of the container and the other words. With `--container-field` there
+/// is no name, so the first word is one of the others.
 pub(super) fn name_and_inputs<'a>(
     fields: &MessageFieldArgs,
     name: Option<&'a str>,
@@ -278,7 +279,7 @@ pub(super) fn name_and_inputs<'a>(
     }
 }
 
-/// Returns an error for an empty path of a field.
+/// Returns an error if the path of a field is empty.
 pub(super) fn check_fields(fields: &MessageFieldArgs, key: Option<&str>) -> Outcome {
     let all = [
         ("--time", fields.time.as_deref()),

@@ -1,4 +1,4 @@
-//! `container thin`: the rules by which older messages become fewer.
+//! `container thin`: the rules for thinning older messages.
 
 use super::place::{containers, containers_mut, expect, expect_in};
 use super::width::width_text;
@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use tidalite::containers::{Thinning, ThinningFigure};
 
-/// The word for a figure, as on the command line.
+/// The command-line word for a figure.
 fn word(figure: ThinningFigure) -> &'static str {
     let found = THINNING_FIGURES.iter().find(|(_, own)| *own == figure);
     found.map_or("", |(name, _)| name)

@@ -1,5 +1,5 @@
-//! `container maintain`: removes all that is due, and thins older messages. `container rebuild`: makes the series of containers
-//! anew.
+//! `container maintain`: does all maintenance that is due, and thins older messages. `container rebuild`: creates the
+//! series of containers again.
 
 use super::place::containers_mut;
 use crate::args::ContainerUpkeepArgs;
@@ -9,10 +9,10 @@ use crate::output::plural;
 use crate::terminal::Terminal;
 use serde_json::json;
 
-/// Number of rows that are read in one transaction, for each of the two works.
+/// Number of rows that maintenance and thinning each read in one transaction.
 const ROWS_AT_ONCE: u64 = 50_000;
 
-/// Numbers of what was removed.
+/// Numbers of removed items.
 #[derive(Default)]
 struct Done {
     expired: u64,

@@ -1,6 +1,6 @@
-//! Durations as text, in the form in which they are typed.
+//! Durations as text, in the format of the command line.
 
-/// Units and their lengths in nanoseconds, the longest first.
+/// Units and their lengths in nanoseconds, longest first.
 const UNITS: [(&str, i64); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),

@@ -1,4 +1,4 @@
-//! Rows as arrays, for Parquet and Arrow.
+//! Collects rows as arrays, for Parquet and Arrow.
 
 use super::heads::{Head, Kind};
 use crate::exit::{Exit, Failure, Outcome};
@@ -22,10 +22,11 @@ use tidalite_shell::sql::arrow::error::ArrowError;
 /// Number of rows that become one batch.
 const BATCH_ROWS: usize = 8192;
 
-/// Digits of a decimal: an `i64` has up to 19.
+/// Maximum number of digits of a decimal: an `i64` has up to 19 digits.
 const DECIMAL_DIGITS: u8 = 19;
 
-/// Digits of decimals of several scales: one with a smaller scale gets up to 18 more.
+/// Maximum number of digits of decimals with different scales: a decimal with a smaller scale gets up to 18 additional
+/// digits.
 const DECIMALS_DIGITS: u8 = 38;
 
 /// A writer of rows.
@@ -52,7 +53,7 @@ enum Builder {
 }
 
 impl<'w> Arrays<'w> {
-    /// Creates a writer of rows with these columns, whose times count from 1970 in `unit`.
+    /// Creates a writer of rows with these columns. Times are counted from 1970 in `unit`.
     pub(super) fn new(
         out: &'w mut dyn Write,
         format: FileFormat,
@@ -146,7 +147,7 @@ impl Builder {
         Self::Decimal(Decimal128Builder::new().with_data_type(ty), scale)
     }
 
-    /// Appends a cell; one that does not fit the type of the column becomes null.
+    /// Appends a cell; if it does not fit the type of the column, it becomes null.
     fn append(&mut self, cell: &Cell) {
         match self {
             Self::Names(names) => match cell {
@@ -184,7 +185,7 @@ impl Builder {
         }
     }
 
-    /// The array of the cells so far.
+    /// The array of the cells appended so far.
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             Self::Names(names) => Arc::new(names.finish()),
@@ -201,7 +202,7 @@ impl Builder {
     }
 }
 
-/// The number of a cell as a double.
+/// The value of a cell as a double.
 #[expect(
     clippy::cast_precision_loss,
     reason = "columns of several types become doubles"
@@ -217,13 +218,13 @@ fn number(cell: &Cell) -> Option<f64> {
     })
 }
 
-/// A decimal in units of the last of `scale` digits.
+/// A decimal as an integer: in units of its last digit, with `scale` digits after the point.
 fn units(value: Decimal, scale: u8) -> Option<i128> {
     let digits = scale.checked_sub(value.scale)?;
     i128::from(value.units).checked_mul(10_i128.checked_pow(digits.into())?)
 }
 
-/// The bytes of hexadecimal digits.
+/// The bytes that the hexadecimal digits represent.
 fn bytes(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();

@@ -9,14 +9,14 @@ pub(super) struct Head {
     pub kind: Kind,
 }
 
-/// The values of a column.
+/// The kind of values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The names of series, or the texts of a tag: few different texts.
+    /// The names of series, or the values of a tag: few different texts.
     Names,
     Time,
     Values(ColumnType),
-    /// Decimals of several scales, with this one: more digits than an `i64` has.
+    /// Decimals of several scales, converted to this scale. They can have more digits than an `i64`.
     Decimals(u8),
 }
 
@@ -29,8 +29,8 @@ impl Head {
     }
 }
 
-/// The values of two columns as one: decimals keep all digits, numbers and truth values of other types become doubles,
-/// anything else texts.
+/// A type for the values of two columns: decimals keep all digits, numbers and booleans of other types become doubles,
+/// and all other values become texts.
 pub(super) fn common(one: Kind, other: Kind) -> Kind {
     let scale = |kind: Kind| match kind {
         Kind::Values(ColumnType::Decimal(scale)) | Kind::Decimals(scale) => Some(scale),
@@ -49,7 +49,7 @@ pub(super) fn common(one: Kind, other: Kind) -> Kind {
     }
 }
 
-/// The unit of the times of series: the finest. Arrow has no ticks of 100 nanoseconds.
+/// The finest unit among the times of series. Arrow has no unit of 100 nanoseconds.
 pub(super) fn finest(units: impl Iterator<Item = Unit>) -> Unit {
     let units = units.map(|unit| match unit {
         Unit::Ticks => Unit::Nanos,

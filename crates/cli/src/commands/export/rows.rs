@@ -1,4 +1,4 @@
-//! The rows of an export in one of its formats: text, or the arrays of Parquet and Arrow.
+//! Writes the rows of an export in one of its formats: as text, or as arrays for Parquet and Arrow.
 
 #[cfg(feature = "sql")]
 use super::arrays::Arrays;
@@ -34,7 +34,7 @@ impl<'w> Rows<'w> {
         }
     }
 
-    /// Writes the end.
+    /// Writes the end of the output.
     pub(super) fn finish(self) -> Outcome {
         match self {
             Self::Text(sheet) => Ok(sheet.finish()?),

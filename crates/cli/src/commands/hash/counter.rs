@@ -1,12 +1,12 @@
-//! The sum of the value of a counter and a number.
+//! Adds a number to the value of a counter.
 
 use super::place::Forms;
 use crate::args::KvForm;
 use crate::commands::key_forms::{bytes_of, text_of};
 use crate::exit::{Failure, Outcome};
 
-/// The sum as it is stored and as it is printed. A key that does not exist counts as 0. Values that are text are decimal
-/// digits in the range of i64.
+/// The sum in stored form and in printed form. A key that does not exist counts as 0. Values that are text must be
+/// decimal digits in the range of i64.
 pub(super) fn sum(
     forms: Forms,
     key: &str,

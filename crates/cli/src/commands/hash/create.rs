@@ -1,4 +1,4 @@
-//! A new hash table, and the options of an existing one.
+//! Options for a new hash table, and comparison with the options of an existing one.
 
 use super::place::Forms;
 use crate::args::{HashIndex, HashTableArgs, KvForm};
@@ -6,7 +6,7 @@ use crate::exit::{Failure, Outcome};
 use tidalite::hash_table::{HashOptions, HashTableOptions, History, KeyForm};
 use tidalite::{TableKey, TableValue, WriteTxn};
 
-/// Maximum length in bytes of keys if the user gives none.
+/// Maximum length in bytes of keys if the user specifies none.
 const KEY_BYTES_MAX: u16 = 255;
 
 /// The options for a new table.
@@ -63,7 +63,7 @@ pub(super) fn expect(table: &str, args: &HashTableArgs, stored: &HashOptions) ->
     }
 }
 
-/// Creates a table with the types that the forms stand for.
+/// Creates a table with the types that correspond to the forms of its keys and values.
 pub(super) fn create(
     tx: &mut WriteTxn,
     name: &str,

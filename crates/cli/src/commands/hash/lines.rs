@@ -1,4 +1,4 @@
-//! Records of hash tables as lines of text or as JSON.
+//! Prints records of hash tables as lines of text or as JSON.
 //!
 //! ```text
 //! pump-7  hall 3              key and value, with a tab between them
@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 use crate::terminal::Terminal;
 use tidalite::hash_table::HashRecord;
 
-/// The parts of a record that a line of text has. JSON has all of them.
+/// The parts of a record that a line of text contains. JSON contains all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parts {
     Value,

@@ -1,4 +1,4 @@
-//! The hash table that a command names: its types, the forms of its keys and values, and its errors.
+//! The hash table that a command refers to: its types, the forms of its keys and values, and its errors.
 
 use crate::args::{HashPlace, KvForm};
 use crate::commands::key_forms::{bytes_of, form_of};
@@ -18,8 +18,8 @@ pub(super) struct Forms {
 }
 
 impl Forms {
-    /// The forms that the user has given, or else the forms of the table's types. The default is text: for a new table,
-    /// and for types that are not known here.
+    /// The forms that the user has given, otherwise the forms for the table's types. The default is text: for a new
+    /// table, and for types that are not known here.
     pub(super) fn of(place: &HashPlace, types: Option<&TableTypes>) -> Self {
         if place.hex {
             let form = KvForm::Hex;
@@ -109,7 +109,7 @@ impl<'s> Opened<'s> {
         })
     }
 
-    /// Whether the index holds whole keys, in their order.
+    /// Whether the index contains whole keys, in order.
     pub(super) fn is_ordered(&self) -> bool {
         matches!(self.table.options().key, KeyForm::Whole { .. })
     }

@@ -79,7 +79,7 @@ pub(super) fn get(args: &HashGetArgs, terminal: &mut Terminal<'_>) -> Outcome {
     Ok(terminal.out.flush()?)
 }
 
-/// The failure for a key that does not exist; for types that cannot be typed as text, it says so.
+/// The failure for a key that does not exist. If the type of the key cannot be typed as text, the message says so.
 fn absent_typed(key: &str, opened: &Opened<'_>) -> Failure {
     let ty = opened.types.key();
     match crate::commands::key_forms::form_of(ty, true) {

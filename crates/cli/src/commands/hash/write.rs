@@ -60,7 +60,7 @@ pub(super) fn set(args: &HashSetArgs, terminal: &mut Terminal<'_>) -> Outcome {
     told(&done, terminal)
 }
 
-/// A value that is not typed: the bytes of a file, or of standard input.
+/// A value that is not typed on the command line: the bytes of a file or of standard input.
 fn given(args: &HashSetArgs) -> Outcome<Option<Vec<u8>>> {
     match (&args.value_file, args.value.as_deref()) {
         (Some(file), _) => {
@@ -78,7 +78,7 @@ fn given(args: &HashSetArgs) -> Outcome<Option<Vec<u8>>> {
     }
 }
 
-/// A table whose keys are set.
+/// A hash table whose keys are being set.
 struct Setting<'a> {
     place: &'a HashPlace,
     forms: Forms,
@@ -91,7 +91,7 @@ impl Setting<'_> {
         hash_failure(&self.place.file.file, &self.place.table, error)
     }
 
-    /// Returns an error for a pair that the table's types cannot read. `raw`: the value was given as bytes.
+    /// Returns an error for a pair that the table's types cannot read. `raw` is true if the value was given as bytes.
     fn check(&self, key: &[u8], value: &[u8], raw: bool) -> Outcome {
         let raw = raw || self.place.hex;
         check_pair((&self.place.table, &self.types), (key, value), false, raw)
@@ -123,7 +123,7 @@ impl Setting<'_> {
         }
     }
 
-    /// Adds a number to the value of a key, or subtracts it; returns the text with the result.
+    /// Adds a number to the value of a key, or subtracts it; returns the text that shows the result.
     fn count(&mut self, key: &str, bytes: &[u8], by: (i128, bool)) -> Outcome<String> {
         let name = &self.place.table;
         let view = self
@@ -144,7 +144,7 @@ impl Setting<'_> {
         Ok(format!("{key} is {text} now"))
     }
 
-    /// Sets the pairs of all lines; returns their number.
+    /// Sets the pairs of all input lines; returns their number.
     fn pairs(&mut self, input: &mut dyn BufRead) -> Outcome<u64> {
         let (mut line, mut number) = (Vec::new(), 0);
         loop {

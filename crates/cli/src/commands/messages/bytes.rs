@@ -1,6 +1,7 @@
 //! Payloads and times as text and as JSON.
 //!
-//! Bytes that are UTF-8 are a JSON string in the field NAME; other bytes are hex digits in the field `NAME_hex`.
+//! In JSON, bytes that are valid UTF-8 are a string in the field NAME; other bytes are hex digits in the field
+//! `NAME_hex`.
 
 use crate::bytes::{hex, readable, unhex};
 use crate::output::printable;
@@ -42,7 +43,7 @@ pub(crate) fn bytes_of_json(
     }
 }
 
-/// Names and values as a JSON list of objects, which keeps their order and names that repeat.
+/// Names and values as a JSON list of objects, which preserves their order and repeated names.
 pub(crate) fn pairs_json<'p>(pairs: impl IntoIterator<Item = (&'p [u8], &'p [u8])>) -> Value {
     let pairs = pairs.into_iter().map(|(name, value)| {
         let mut pair = Map::new();
@@ -53,7 +54,7 @@ pub(crate) fn pairs_json<'p>(pairs: impl IntoIterator<Item = (&'p [u8], &'p [u8]
     Value::Array(pairs.collect())
 }
 
-/// A time in nanoseconds since 1970 as a date.
+/// A time in nanoseconds since 1970, formatted as a date.
 pub(crate) fn time_text(time: i64) -> String {
     TimeShow::new(TimeZone::UTC).show(time.into())
 }

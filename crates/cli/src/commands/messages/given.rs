@@ -5,7 +5,7 @@ use crate::bytes::unhex;
 use crate::exit::{Failure, Outcome};
 use std::io::Read;
 
-/// The failure for an error of reading standard input.
+/// The failure for an error while reading standard input.
 pub(crate) fn reading_failed(error: &std::io::Error) -> Failure {
     Failure::bad_input(format!("reading failed: {error}"))
         .hint("check the command that writes to standard input")

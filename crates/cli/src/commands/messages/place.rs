@@ -1,4 +1,4 @@
-//! The table that a command names: opening it, and its errors.
+//! Opens the table that a command refers to, and describes its errors.
 
 use crate::commands::layouts::{exists_as, noun};
 use crate::database::{failure, open, open_or_create, open_to_write};
@@ -24,7 +24,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The command for tables of this layout.
+    /// The name of the command for tables of this layout.
     fn command(&self) -> &'static str {
         match self.layout {
             TableLayout::Topics => "topic",
@@ -119,7 +119,7 @@ impl Place<'_> {
     }
 }
 
-/// The change that `create` makes.
+/// The kind of change that `create` makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Altered {
     Created,
@@ -127,8 +127,8 @@ pub(crate) enum Altered {
     Unchanged,
 }
 
-/// The change that `create` makes to a table: `stored` are the options of the table, if it exists, `wanted` the same with
-/// options that the user has given.
+/// Determines the change that `create` makes to a table. `stored` are the options of the table, if it exists; `wanted`
+/// returns these options, changed by the options that the user has given.
 pub(crate) fn alter<O: PartialEq>(
     place: &Place<'_>,
     stored: Option<&O>,
@@ -149,7 +149,7 @@ pub(crate) fn alter<O: PartialEq>(
 }
 
 impl Altered {
-    /// Prints one line that tells the change.
+    /// Prints one line that describes the change.
     pub(crate) fn tell(self, place: &Place<'_>, terminal: &mut Terminal<'_>) -> Outcome {
         let done = match self {
             Self::Created => "created",

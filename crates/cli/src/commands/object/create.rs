@@ -1,4 +1,4 @@
-//! `object create`: a new bucket, and the options of an existing one.
+//! `object create`: creates a bucket, or changes the options of an existing one.
 
 use super::place::bucket_mut;
 use crate::args::{ObjectCreateArgs, ObjectOverflow};
@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::terminal::Terminal;
 use tidalite::objects::{BucketOptions, BucketOverflow};
 
-/// `base` with the options that the user has given.
+/// `base`, changed by the options that the user has given.
 fn wanted(args: &ObjectCreateArgs, base: BucketOptions) -> BucketOptions {
     let overflow = args.overflow.map(|overflow| match overflow {
         ObjectOverflow::Reject => BucketOverflow::Reject,

@@ -1,4 +1,4 @@
-//! `object get`: an object, or a part of it, to a file or to standard output.
+//! `object get`: writes an object, or a part of it, to a file or to standard output.
 
 use super::place::{bucket, info};
 use crate::args::{ByteRange, ObjectGetArgs};
@@ -9,7 +9,7 @@ use crate::terminal::Terminal;
 use std::io::Write;
 use tidalite::objects::ObjectInfo;
 
-/// First byte and number of bytes to read.
+/// Offset of the first byte, and number of bytes to read.
 fn span(range: Option<ByteRange>, info: &ObjectInfo) -> Outcome<(u64, u64)> {
     let size = info.size;
     let (first, end) = match range {

@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use tidalite::objects::{ObjectAttributes, ObjectInfo, ObjectOutcome, StoredObject};
 
-/// Adds attributes to a JSON object. Attributes that are not set are left out.
+/// Adds attributes to a JSON object. Attributes that are not set are omitted.
 pub(super) fn put_attributes(object: &mut Map<String, Value>, attributes: &ObjectAttributes) {
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("protected", attributes.protected.into());
@@ -72,7 +72,7 @@ pub(super) fn tell_stored(
     crate::commands::messages::told(&text, terminal)
 }
 
-/// The failure for a condition that does not hold; `found` is the object that has the name.
+/// The failure for a condition that is not met; `found` is the object that has the name.
 pub(super) fn refused(found: Option<&ObjectInfo>, name: &str) -> Failure {
     match found {
         Some(found) => Failure::bad_input(format!(
@@ -84,7 +84,8 @@ pub(super) fn refused(found: Option<&ObjectInfo>, name: &str) -> Failure {
     .hint("the options that begin with --if state the condition; `tidalite object info` prints the object")
 }
 
-/// The result of a conditional change, or a failure: `from` is the object to change, `to` the name of the condition.
+/// Returns the result of a conditional change, or a failure. `from` is the name of the object to change, `to` is the
+/// name to which the condition applies.
 pub(super) fn done<T>(
     place: &Place<'_>,
     outcome: ObjectOutcome<T>,

@@ -1,4 +1,4 @@
-//! `object link`: random ids under which a server can give out objects.
+//! `object link`: random ids under which a server can serve objects.
 
 use super::place::{bucket, bucket_mut, info};
 use crate::args::{ObjectLinkCreateArgs, ObjectLinkListArgs, ObjectLinkRevokeArgs};
@@ -13,8 +13,8 @@ use tidalite::objects::LinkId;
 /// Number of links that are read in one call.
 const LISTED_AT_ONCE: usize = 1000;
 
-/// An id that cannot be guessed: two values of a keyed hash function (SipHash) whose key of 128 bits comes from the
-/// operating system. Each run of the program has another key and makes one id.
+/// An id that cannot be guessed: two values of a keyed hash function (SipHash). Its key of 128 bits comes from the
+/// operating system. Each run of the program has a new key and creates one id.
 fn random_id() -> LinkId {
     let state = RandomState::new();
     let mut id = [0; 16];
@@ -72,7 +72,7 @@ pub(super) fn revoke(args: &ObjectLinkRevokeArgs, terminal: &mut Terminal<'_>) -
     told(&format!("link {} removed", args.link), terminal)
 }
 
-/// The id after this one; `None` after the last.
+/// The id after this one; `None` if it is the last one.
 fn after(id: LinkId) -> Option<LinkId> {
     let next = u128::from_be_bytes(id.0).checked_add(1)?;
     Some(LinkId(next.to_be_bytes()))

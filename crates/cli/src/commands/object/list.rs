@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use tidalite::objects::{ListQuery, OBJECTS_LISTED_MAX, ObjectFilter, ObjectInfo};
 
-/// The times between --from and --to; `None` if neither is given.
+/// The range of times between --from and --to; `None` if neither is given.
 fn times(args: &ObjectLsArgs) -> Outcome<Option<Range<i64>>> {
     let read = |text: &Option<String>, default: i64| match text {
         None => Ok(default),
@@ -51,7 +51,7 @@ fn query(args: &ObjectLsArgs) -> Outcome<ListQuery> {
     })
 }
 
-/// A line of a list: an object, or a beginning of names.
+/// A line of a list: an object, or a common beginning of names.
 enum Listed {
     Object(ObjectInfo),
     Prefix(String),
@@ -105,7 +105,7 @@ pub(super) fn ls(args: &ObjectLsArgs, terminal: &mut Terminal<'_>) -> Outcome {
         Column::text("type"),
         Column::text("expires"),
     ];
-    // JSON has all attributes, so it is not written by the sheet.
+    // JSON contains all attributes, so it is not written as a table.
     let is_json = format == Format::Json;
     let mut sheet = terminal.sheet(format, columns);
     let (mut left, mut lines) = (args.limit, Vec::new());

@@ -1,4 +1,4 @@
-//! The bucket and the object that a command names, and their errors.
+//! The bucket and the object that a command refers to, and their errors.
 
 use crate::args::{ObjectAttributeArgs, ObjectPlace};
 use crate::commands::messages::Place;
@@ -17,7 +17,7 @@ impl ObjectPlace {
 }
 
 impl ObjectAttributeArgs {
-    /// The attributes, if it is `now`.
+    /// The attributes that the user has given; `now` is the current time.
     pub(super) fn attributes(&self, now: i64) -> ObjectAttributes {
         ObjectAttributes {
             content_type: self.content_type.clone(),
@@ -40,7 +40,7 @@ pub(super) fn bucket_mut<'t>(place: &Place<'_>, tx: &'t mut WriteTxn) -> Outcome
     tx.bucket(place.table).map_err(|error| place.fail(&error))
 }
 
-/// Converts an error like `Place::fail`; for a name that objects cannot have, with advice.
+/// Converts an error like `Place::fail`. For a name that objects cannot have, the failure contains advice.
 pub(super) fn name_failure(place: &Place<'_>, error: &tidalite::Error) -> Failure {
     let failure = place.fail(error);
     match error.kind() {

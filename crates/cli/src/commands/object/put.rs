@@ -1,4 +1,4 @@
-//! `object put`: a file or standard input as an object, in one transaction.
+//! `object put`: stores a file or standard input as an object, in one transaction.
 
 use super::line::{done, refused, tell_stored};
 use super::place::{bucket_mut, name_failure};
@@ -17,7 +17,8 @@ pub(super) fn run(args: &ObjectPutArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let attributes = args.attributes.attributes(tx.clock().now().0);
     let condition = args.condition.condition();
     let mut bucket = bucket_mut(&place, &mut tx)?;
-    // The library checks the condition when it has all bytes. Nothing else can write before the commit.
+    // The library checks the condition only when it has all bytes; this check is earlier. No other writer can change
+    // the object before the commit.
     let found = bucket.view().and_then(|view| view.info(&args.name));
     let found = found.map_err(fail)?;
     if !condition.holds(found.as_ref()) {

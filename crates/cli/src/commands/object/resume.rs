@@ -1,8 +1,8 @@
-//! `object put --resume`: a file as an upload, which goes on after an interruption.
+//! `object put --resume`: stores a file as an upload that can be continued after an interruption.
 //!
-//! The bytes are committed in pieces. Another run of the same command finds the upload by its name, reads the part of the
-//! file that is stored already for the hash only, and appends the rest. The hash of the whole file decides whether the
-//! upload becomes an object, so a file that has changed in between is noticed.
+//! The bytes are committed in pieces. Another run of the same command finds the upload by its name, reads the stored
+//! part of the file only to compute the hash, and appends the rest. The upload becomes an object only if the hash of
+//! the whole file matches, so a change of the file between the runs is detected.
 
 use super::line::{refused, tell_stored};
 use super::place::{bucket_mut, name_failure};
@@ -21,7 +21,7 @@ use tidalite::objects::{
 /// Lifetime of the upload: a week.
 const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Number of uploads that are looked at in one call.
+/// Number of uploads that are read in one call.
 const UPLOADS_AT_ONCE: usize = 1000;
 
 /// Runs the command `tidalite object put --resume`.
@@ -87,7 +87,7 @@ pub(super) fn run(args: &ObjectPutArgs, terminal: &mut Terminal<'_>) -> Outcome 
     tell_stored(&place, &stored, args.format.is_json(), terminal)
 }
 
-/// The failure for a file whose beginning is not the one that was uploaded.
+/// The failure for a file whose beginning differs from the uploaded bytes.
 fn changed(place: &Place<'_>, upload: &UploadInfo) -> Failure {
     Failure::bad_input(format!(
         "the file is another than the one of upload {}, of which {} bytes are stored",
@@ -101,7 +101,7 @@ fn changed(place: &Place<'_>, upload: &UploadInfo) -> Failure {
     ))
 }
 
-/// The newest upload of this name to which bytes can be appended, or a new one.
+/// The newest upload with this name to which bytes can be appended, or a new one.
 fn begin(args: &ObjectPutArgs, place: &Place<'_>, db: &Database) -> Outcome<UploadInfo> {
     let fail = |error: tidalite::Error| name_failure(place, &error);
     let mut tx = place.begin(db)?;
@@ -141,8 +141,8 @@ fn begin(args: &ObjectPutArgs, place: &Place<'_>, db: &Database) -> Outcome<Uplo
     upload.ok_or_else(|| Failure::bad_input("the upload has expired").hint("repeat the command"))
 }
 
-/// Returns an error for attributes that are not those with which the upload began. The expiry may differ, because it can
-/// be counted from now.
+/// Returns an error if the attributes differ from those with which the upload began. The expiry may differ, because it
+/// can be relative to the current time.
 fn expect_attributes(place: &Place<'_>, upload: &UploadInfo, wanted: &ObjectAttributes) -> Outcome {
     let stored = &upload.attributes;
     let same = stored.content_type == wanted.content_type

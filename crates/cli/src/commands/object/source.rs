@@ -1,4 +1,4 @@
-//! The bytes of a file or of standard input, with a progress bar.
+//! Reads the bytes of a file or of standard input, with a progress bar.
 
 use crate::exit::{Failure, Outcome};
 use crate::progress::Progress;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A file or standard input that is read.
+/// A file or standard input that is being read.
 pub(super) struct Source {
     input: Box<dyn Read>,
     /// `None` for standard input.
@@ -51,7 +51,7 @@ impl Source {
         })
     }
 
-    /// Fills a buffer, unless the input ends before; returns the number of bytes.
+    /// Fills a buffer, unless the input ends earlier; returns the number of bytes.
     pub(super) fn fill(&mut self, buffer: &mut [u8]) -> Outcome<usize> {
         let mut len = 0;
         while len < buffer.len() {
@@ -70,7 +70,7 @@ impl Source {
         Ok(len)
     }
 
-    /// The failure of the reading, if there was one.
+    /// The failure of reading, if an error occurred.
     pub(super) fn failure(&mut self) -> Option<Failure> {
         let error = self.error.take()?;
         Some(match &self.path {

@@ -15,7 +15,7 @@ use tidalite::objects::{
     ObjectVerification,
 };
 
-/// Number of objects, chunks and the like that are removed in one transaction.
+/// Number of objects, chunks and other items that are removed in one transaction.
 const REMOVED_AT_ONCE: u64 = 1000;
 
 /// Runs the command `tidalite object stat`.

@@ -73,7 +73,7 @@ pub(super) fn begin(args: &ObjectUploadBeginArgs, terminal: &mut Terminal<'_>) -
     )
 }
 
-/// Number of bytes of an upload after bytes were appended, or a failure.
+/// Returns the number of bytes of an upload after an append, or a failure.
 pub(super) fn appended(place: &Place<'_>, append: UploadAppend, id: UploadId) -> Outcome<u64> {
     match append {
         UploadAppend::Done { len } => Ok(len),
@@ -112,7 +112,7 @@ pub(super) fn append(args: &ObjectUploadAppendArgs, terminal: &mut Terminal<'_>)
     loop {
         let len = source.fill(&mut buffer)?;
         let mut tx = place.begin(&db)?;
-        // Without bytes, too, so that a wrong offset is noticed.
+        // Even an append without bytes is made, so that a wrong offset is reported.
         let append = bucket_mut(&place, &mut tx)?.append_upload(id, at, &buffer[..len]);
         at = appended(&place, append.map_err(|error| place.fail(&error))?, id)?;
         place.commit(tx)?;
@@ -158,7 +158,7 @@ pub(super) fn part(args: &ObjectUploadPartArgs, terminal: &mut Terminal<'_>) -> 
     )
 }
 
-/// The object of a completed upload, or a failure.
+/// Returns the object of a completed upload, or a failure.
 pub(super) fn completed(
     place: &Place<'_>,
     outcome: UploadOutcome,

@@ -1,4 +1,4 @@
-//! `queue ack`, `queue nack`, `queue reject` and `queue extend`: answers to leased messages.
+//! `queue ack`, `queue nack`, `queue reject` and `queue extend`: responses to leased messages.
 
 use super::place::{expect_group_in, queue_mut};
 use crate::args::{QueueAnswerArgs, QueueExtendArgs, QueueNackArgs};
@@ -64,7 +64,7 @@ fn answer(
     tell(&args.ids, &answered, done, args.format.is_json(), terminal)
 }
 
-/// Prints the result for each id; a failure if not all are done.
+/// Prints the result for each id; returns a failure if not all results are `Done`.
 pub(super) fn tell(
     ids: &[u64],
     answered: &[Answered],

@@ -1,4 +1,4 @@
-//! `queue create`: a new queue, and the options of an existing one.
+//! `queue create`: creates a queue, or changes the options of an existing one.
 
 use super::place::queue_mut;
 use crate::args::{QueueCreateArgs, QueueOverflow};
@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::terminal::Terminal;
 use tidalite::queue::{Overflow, QueueOptions};
 
-/// `base` with the options that the user has given.
+/// `base`, changed by the options that the user has given.
 fn wanted(args: &QueueCreateArgs, base: QueueOptions) -> QueueOptions {
     let overflow = args.overflow.map(|overflow| match overflow {
         QueueOverflow::Reject => Overflow::Reject,

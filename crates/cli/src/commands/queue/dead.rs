@@ -44,7 +44,7 @@ fn list(place: &Place<'_>, args: &QueueDeadArgs, terminal: &mut Terminal<'_>) ->
     Ok(terminal.out.flush()?)
 }
 
-/// The participle for the change that the user has requested.
+/// The participle that describes the change that the user has requested.
 fn done(args: &QueueDeadArgs) -> &'static str {
     match args.requeue {
         true => "requeued",

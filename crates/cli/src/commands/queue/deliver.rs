@@ -51,7 +51,7 @@ pub(super) fn lease(args: &QueueLeaseArgs, terminal: &mut Terminal<'_>) -> Outco
     let duration = Duration::from_nanos(args.duration.unsigned_abs());
     let leased = queue.lease(group, consumer, duration, args.limits.limits());
     let leased = leased.map_err(|error| place.fail(&error))?;
-    // Even without a message: leases that have lapsed were ended.
+    // This commits even without a message, because lapsed leases were ended.
     place.finish(tx, db)?;
     if leased.is_empty() {
         return Err(none_ready(&place, group));
@@ -78,7 +78,7 @@ pub(super) fn take(args: &QueueTakeArgs, terminal: &mut Terminal<'_>) -> Outcome
             false => print(delivery, args.format.is_json(), terminal)?,
         }
     }
-    // The messages are written before they are deleted: if standard output is closed, nothing is lost.
+    // The messages are written before the deletion is committed, so nothing is lost if standard output is closed.
     terminal.out.flush()?;
     place.finish(tx, db)?;
     match taken.is_empty() {

@@ -4,12 +4,12 @@ use crate::commands::messages::{pairs_json, put_bytes, shown, time_text};
 use serde_json::{Map, Value};
 use tidalite::queue::{DeadLetter, DeadReason, Delivery, QueueMessage};
 
-/// A message as a line of text: its id and its payload, with a tab between them.
+/// A message as a line of text: its id and its payload, separated by a tab.
 pub(super) fn text_of(message: &QueueMessage) -> String {
     format!("{}\t{}", message.id, shown(&message.payload))
 }
 
-/// A message with everything that is stored with it; what is not set is left out.
+/// A message with all its stored fields as JSON; fields that are not set are omitted.
 pub(super) fn json_of(message: &QueueMessage) -> Map<String, Value> {
     let mut object = Map::new();
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);

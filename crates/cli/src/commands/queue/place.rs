@@ -1,4 +1,4 @@
-//! The queue that a command names, and its groups.
+//! The queue that a command refers to, and its groups.
 
 use crate::args::QueuePlace;
 use crate::commands::messages::Place;

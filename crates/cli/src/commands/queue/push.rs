@@ -1,4 +1,4 @@
-//! `queue push`: one message, or one for each line of standard input.
+//! `queue push`: pushes one message, or one for each line of standard input.
 
 use super::place::queue_mut;
 use crate::args::QueuePushArgs;
@@ -16,7 +16,7 @@ const BATCH_BYTES: usize = 32 << 20;
 /// Runs the command `tidalite queue push`.
 pub(super) fn run(args: &QueuePushArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let place = args.place.place();
-    // The payload is read before the database is opened, so that nothing waits for it.
+    // The payload is read before the database is opened, so that no other process has to wait for it.
     let payload = match args.lines {
         true => None,
         false => Some(given(&args.payload)?),

@@ -54,7 +54,7 @@ struct Described {
     groups: Vec<(String, GroupStat)>,
 }
 
-/// The word for a rule for full queues, as on the command line.
+/// The command-line word for a rule about full queues.
 fn overflow(overflow: Overflow) -> &'static str {
     match overflow {
         Overflow::Reject => "reject",

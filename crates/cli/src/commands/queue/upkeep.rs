@@ -12,8 +12,8 @@ use tidalite::queue::QueueMut;
 /// Number of messages that are removed in one transaction.
 const REMOVED_AT_ONCE: usize = 50_000;
 
-/// Repeats `work`, one transaction for each call, until it returns that nothing is left. Returns the number of messages
-/// that the queue has lost.
+/// Repeats `work`, one transaction for each call, until it returns that nothing remains. Returns the number of messages
+/// that were removed from the queue.
 fn repeated(
     place: &Place<'_>,
     db: &Database,

@@ -1,4 +1,4 @@
-//! Opens the database, runs the shell, and turns its failures into exit codes.
+//! Opens the database, runs the shell, and converts its failures to exit codes.
 
 use crate::args::{SqlArgs, SqlMode};
 use crate::database::{failure, open, open_or_create, open_to_query};
@@ -43,7 +43,7 @@ pub(super) fn run(args: &SqlArgs, terminal: &mut Terminal<'_>) -> Outcome {
     done.and(closed)
 }
 
-/// Runs the statements of the command line or of standard input; a person at a terminal gets the editor.
+/// Runs the statements from the command line or from standard input; on a terminal, starts the editor.
 fn converse(args: &SqlArgs, shell: &mut Shell<'_>) -> Outcome {
     let failed = |error| failure_of(&args.file, error);
     if !args.commands.is_empty() {
@@ -59,7 +59,7 @@ fn converse(args: &SqlArgs, shell: &mut Shell<'_>) -> Outcome {
         }
         return first.map_or(Ok(()), |error| Err(failed(error)));
     }
-    // The editor draws on standard error.
+    // The editor draws on standard error, so both streams must be terminals.
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
         let greeting = greeting(&args.file);
         return interact(shell, &greeting, &History::of_environment()).map_err(failed);
@@ -102,7 +102,7 @@ fn screen() -> Option<Screen> {
     })
 }
 
-/// Lets Ctrl-C cancel statements, unless the parent of this process lets it ignore the signal.
+/// Makes Ctrl-C cancel statements, unless the parent of this process has made it ignore the signal.
 fn interrupt() -> Interrupt {
     #[cfg(target_os = "linux")]
     if crate::commands::unfinished::is_ignored(signal_hook::consts::SIGINT) {
@@ -111,7 +111,7 @@ fn interrupt() -> Interrupt {
     Interrupt::listen()
 }
 
-/// The failure for an error that the shell has printed already: the exit code and the next step.
+/// The failure for an error that the shell has already printed: the exit code and the suggested next step.
 fn failure_of(path: &Path, error: tidalite_shell::Failure) -> Failure {
     use tidalite_shell::Failure as Shell;
     match error {
@@ -161,7 +161,7 @@ fn failed_in_database(path: &Path, error: &tidalite::Error) -> Failure {
     use tidalite::ErrorKind as Kind;
     let shown = printable(&path.display().to_string());
     match error.kind() {
-        // The handle is open for reading; no file was denied.
+        // The database is already open for reading, so access to its file was not denied.
         Kind::PermissionDenied if error.path().is_none() => Failure::new(Exit::Failure, error)
             .hint(format!(
                 "{shown} is open for reading only; without --readonly, and if its permissions allow it, statements may write"

@@ -1,4 +1,4 @@
-//! `topic create`: a new table of topics, and the options of an existing one.
+//! `topic create`: creates a table of topics, or changes the options of an existing one.
 
 use super::place::topics_mut;
 use crate::args::TopicCreateArgs;
@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::terminal::Terminal;
 use tidalite::topics::TopicOptions;
 
-/// `base` with the options that the user has given.
+/// `base`, changed by the options that the user has given.
 fn wanted(args: &TopicCreateArgs, base: TopicOptions) -> TopicOptions {
     TopicOptions {
         levels_max: args.levels_max.unwrap_or(base.levels_max),

@@ -1,4 +1,4 @@
-//! Messages as lines of text and as JSON, and back from JSON.
+//! Converts messages to lines of text and to JSON, and from JSON to messages.
 
 use crate::commands::messages::{bytes_of_json, pairs_json, put_bytes, shown, time_text};
 use crate::output::printable;
@@ -7,13 +7,13 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use tidalite::topics::{Message, Properties, Qos, Retained};
 
-/// A message as a line of text: its topic and its payload, with a tab between them.
+/// A message as a line of text: its topic and its payload, separated by a tab.
 pub(super) fn text_of(retained: &Retained<'_>) -> String {
     let message = &retained.message;
     format!("{}\t{}", printable(message.topic), shown(message.payload))
 }
 
-/// A message with all of its properties as JSON; properties that are not set are left out.
+/// A message with all of its properties as JSON; properties that are not set are omitted.
 pub(super) fn json_of(retained: &Retained<'_>) -> Map<String, Value> {
     let message = &retained.message;
     let Properties {

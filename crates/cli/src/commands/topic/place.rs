@@ -1,4 +1,4 @@
-//! The table of topics that a command names.
+//! The table of topics that a command refers to.
 
 use crate::args::TopicPlace;
 use crate::commands::messages::Place;

@@ -1,4 +1,4 @@
-//! `topic import` and `topic export`: messages with all properties as JSON lines.
+//! `topic import` and `topic export`: messages with all properties, as JSON lines.
 
 use super::filters::filters;
 use super::line::{Line, json_of};
@@ -62,7 +62,7 @@ impl Lines {
         Failure::bad_input(format!("line {}: {problem}", self.number)).hint(hint)
     }
 
-    /// Stores the messages of the next lines in one transaction; returns whether there may be more.
+    /// Stores the messages of the next lines in one transaction; returns whether there may be more lines.
     fn batch(&mut self, place: &Place<'_>, db: &Database) -> Outcome<bool> {
         let mut tx = place.begin(db)?;
         let mut topics = topics_mut(place, &mut tx)?;
@@ -128,12 +128,12 @@ pub(super) fn export(args: &TopicExportArgs, terminal: &mut Terminal<'_>) -> Out
 /// Numbers of messages of an export.
 struct Written {
     messages: u64,
-    /// Number of messages of the table.
+    /// Number of messages in the table.
     all: u64,
 }
 
 impl Written {
-    /// Notes that an export of all topics lacks some.
+    /// Prints a note if an export of all topics lacks some messages.
     fn tell_missing(&self, args: &TopicExportArgs, terminal: &Terminal<'_>) {
         let missing = self.all.saturating_sub(self.messages);
         if args.filters.is_empty() && missing > 0 {

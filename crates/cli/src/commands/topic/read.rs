@@ -89,7 +89,7 @@ pub(super) fn search(args: &TopicMatchArgs, terminal: &mut Terminal<'_>) -> Outc
         })?;
     }
     out.flush()?;
-    // The search does not know that it is done before it has looked for another match.
+    // A search reports its end only after it has looked for a further match.
     let mut rest = search.clone();
     while left == 0 && !rest.is_done() {
         let found = page(&place, &topics, &mut rest, 1, &mut |_| Ok(()))?;
@@ -111,7 +111,7 @@ fn resumed(filters: Vec<Filter>, options: SearchOptions, token: &str) -> Outcome
     TopicSearch::resume(filters, options, &token).map_err(|_| wrong())
 }
 
-/// Number of messages of a search. For one filter the library counts them without reading them.
+/// Number of messages that a search finds. For a single filter, the library can count them without reading them.
 fn counted(
     place: &Place<'_>,
     topics: &Topics<'_>,

@@ -1,8 +1,8 @@
-//! `topic watch`: the messages that match filters, then each change.
+//! `topic watch`: prints the messages that match filters, and then each change.
 //!
-//! The database is looked at in intervals. The sequence number of the last look divides the messages that were printed
-//! from the ones that are still to print: first messages of the snapshot, later changes of the feed. So no change is missed
-//! and none is printed twice, unless the feed has lost changes; a note then says so.
+//! The database is polled. The sequence number of the last poll separates the messages that were printed from those
+//! still to be printed: first the messages of a snapshot, later the changes in the feed. So no change is missed or
+//! printed twice, unless the feed has lost changes; a note then reports this.
 
 use super::filters::filters;
 use super::line::{json_of, text_of};
@@ -82,10 +82,10 @@ impl Watch<'_, '_> {
         eprintln!("{} {text}", self.terminal.messages.warning("note:"));
     }
 
-    /// Prints the changes since the last look.
+    /// Prints the changes since the last poll.
     fn look(&mut self, topics: &Topics<'_>) -> Outcome {
         if topics.options().feed_changes == 0 {
-            // Another table may have got the name.
+            // A new table may have got the same name.
             let since = match topics.sequence() < self.after {
                 true => 0,
                 false => self.after,
@@ -121,7 +121,7 @@ impl Watch<'_, '_> {
         Ok(())
     }
 
-    /// Tells that the feed has lost changes.
+    /// Prints a note that the feed has lost changes.
     fn lost(&mut self, from: u64) -> Outcome {
         self.note(&format!(
             "the feed has lost changes after number {}: the messages that are newer follow; removals among the lost changes are not seen",
@@ -178,7 +178,7 @@ impl Watch<'_, '_> {
         let retained = retained.map_err(|error| place.fail(&error.into()))?;
         match retained.sequence == change.sequence {
             true => self.message(&retained),
-            // A later change of the feed has replaced this message.
+            // A later change in the feed has replaced this message.
             false => Ok(()),
         }
     }

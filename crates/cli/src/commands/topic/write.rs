@@ -57,7 +57,7 @@ pub(super) fn set(args: &TopicSetArgs, terminal: &mut Terminal<'_>) -> Outcome {
     told(&text, terminal)
 }
 
-/// Converts an error like `Place::fail`; for a text that is not a topic, with advice.
+/// Converts an error like `Place::fail`. For a text that is not a topic, the failure contains advice.
 pub(super) fn topic_failure(place: &Place<'_>, error: &tidalite::Error) -> Failure {
     let failure = place.fail(error);
     match error.kind() {
@@ -96,7 +96,7 @@ pub(super) fn rm(args: &TopicRmArgs, terminal: &mut Terminal<'_>) -> Outcome {
     told(&format!("{topic} removed from {}", place.table), terminal)
 }
 
-/// Removes the messages of a filter, many in one transaction.
+/// Removes the messages that match a filter, many in one transaction.
 fn rm_matching(
     place: &Place<'_>,
     filter: &Filter,
