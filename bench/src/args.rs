@@ -278,7 +278,7 @@ mod tests {
         assert_eq!((options.points, options.rounds), (1_000_000, 5));
         assert_eq!(options.only, ["01", "03r"]);
         assert!(options.chosen("01") && !options.chosen("04"));
-        // The name 03r stays unknown, because no suite has asked for it.
+        // The name 03r is still unknown, because no suite has asked for it.
         let unknown = options.all_known().unwrap_err();
         assert_eq!(unknown, "no case is named \"03r\"; --only takes: 01, 04");
         assert!(options.chosen("03r") && options.all_known().is_ok());

@@ -1,5 +1,5 @@
-//! Results of a child process: the child writes a line for each sample and for each answer, and the parent adds them to
-//! its contest.
+//! Results of a child process: the child writes a line for each sample and for each answer, and the parent adds these
+//! to its contest.
 
 use crate::contest::Contest;
 use crate::engine::{Kind, Result};

@@ -1,4 +1,5 @@
-//! A contest: many engines run the same cases. Holds the participants, their order in each round, and their results.
+//! A contest: many engines run the same cases. This file holds the participants, their order in each round, and their
+//! results.
 //!
 //! A JSON line describes one (case, mode of Tidalite, peer), with the fields of `harlinn` and the costs of Tidalite and
 //! of the peer. The printed table has one row for each (case, engine).
@@ -103,7 +104,7 @@ impl Contest {
         }
     }
 
-    /// Compares the answer of an engine with the first engine's answer.
+    /// Compares the answer of an engine with the answer of the first engine.
     ///
     /// # Errors
     /// If the answers differ: one of them is wrong, so the speed of that engine is meaningless.
@@ -237,7 +238,7 @@ pub(crate) fn takes_part(peer: &str, peers: &[String]) -> Result<bool> {
     Ok(peers.is_empty() || peers.iter().any(|name| name == peer))
 }
 
-/// Returns an error if a name is no name of a peer.
+/// Returns an error if a name is not the name of a peer.
 fn expect_peers(peers: &[String]) -> Result<()> {
     let known = |name: &&String| *name == "none" || PEERS.iter().any(|peer| peer.name == **name);
     let Some(name) = peers.iter().find(|name| !known(name)) else {

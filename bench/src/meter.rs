@@ -136,7 +136,7 @@ pub(crate) struct MemoryPeak {
 }
 
 impl MemoryPeak {
-    /// Time between two looks: short against a transaction, and a look takes some 20 us.
+    /// Time between two readings of the memory. It is short compared with a transaction; a reading takes about 20 us.
     const EVERY: Duration = Duration::from_millis(10);
 
     pub(crate) fn start() -> Self {
@@ -156,7 +156,7 @@ impl MemoryPeak {
         Self { stop, watching }
     }
 
-    /// The largest number of bytes that was seen.
+    /// The largest number of bytes that was read.
     pub(crate) fn finish(self) -> Result<u64> {
         self.stop.store(true, Ordering::Relaxed);
         let most = self.watching.join();

@@ -1,5 +1,5 @@
-//! Functions of the machine that a benchmark needs: touching memory in advance, free space, disk blocks of a file,
-//! emptying the page cache, and the load from other processes.
+//! Functions of the operating system that a benchmark needs: touching memory in advance, free space, disk blocks of a
+//! file, emptying the page cache, and the load from other processes.
 
 #![expect(unsafe_code, reason = "calls of the operating system")]
 
@@ -174,7 +174,7 @@ pub(crate) fn disk_used(dir: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Amounts written since some moment, counted in three places.
+/// Amounts written since some earlier time, counted in three places.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
     /// Number of bytes that this process has passed to `write` and similar calls, without bytes stored through a memory

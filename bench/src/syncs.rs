@@ -80,7 +80,7 @@ mod tests {
         let before = super::count();
         file.sync_data().unwrap();
         file.sync_all().unwrap();
-        // Other tests of this process may sync meanwhile, so the counter may be higher.
+        // Other tests of this process may sync at the same time, so the counter may be higher.
         assert!(super::count() >= before + 2);
     }
 }

@@ -1,5 +1,6 @@
 //! The pairs that the benchmarks store. A key is computed from its number, and a value is a part of a pool of random
-//! bytes. Creating a pair costs a few nanoseconds, equally for every engine, and values cannot be compressed.
+//! bytes. Creating a pair costs only a few nanoseconds, which are the same for every engine, and values cannot be
+//! compressed.
 
 /// Lengths of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

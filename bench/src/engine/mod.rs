@@ -1,4 +1,4 @@
-//! The databases of the comparison behind one interface. Keys and values are bytes; a database has one table.
+//! The databases of the comparison, with a common interface. Keys and values are bytes; a database has one table.
 //!
 //! ```text
 //! Engine   write: one transaction, committed with the durability chosen at opening

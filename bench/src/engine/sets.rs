@@ -1,5 +1,5 @@
-//! Databases with one table that has a set of values under each key, behind an interface of their own. Keys and values
-//! have eight bytes.
+//! Databases with one table that has a set of values under each key, with a common interface of their own. Keys and
+//! values have eight bytes.
 //!
 //! LMDB and libmdbx use values of fixed length (`DUPFIXED`); redb uses its multimap.
 

@@ -1,4 +1,4 @@
-//! Every engine must give the same answers to the same transactions, also after compaction and after the database was
+//! Every engine must give the same answers to the same transactions, also after a compaction and after the database was
 //! closed and reopened.
 
 use super::data::{Data, Random, Shape};

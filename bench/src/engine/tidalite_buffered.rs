@@ -95,7 +95,7 @@ impl Write for Writer<'_> {
         Ok(self.0.get(key)?.map(|value| touch(&value)))
     }
 
-    /// A buffered table removes without looking whether the key exists.
+    /// A buffered table removes a key without checking whether it exists.
     fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let exists = self.0.contains(key)?;
         self.0.remove(key)?;

@@ -74,7 +74,7 @@ impl<T: AnyBits> Arena<T> {
         unsafe { at.cast::<T>().add(self.taken - 1) }
     }
 
-    /// Takes all places back.
+    /// Makes all places available again.
     ///
     /// # Safety
     /// No pointer that [`Arena::take`] has returned may be used afterwards.

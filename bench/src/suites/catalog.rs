@@ -1,4 +1,4 @@
-//! `catalog`: many series with ten points each: writing them, and finding them by their tags.
+//! `catalog`: many series with ten points each. Measures writing them, and finding them by their tags.
 //!
 //! | case | |
 //! |---|---|
@@ -17,8 +17,8 @@
 //! | `named` | us to open a series by its name and compute the mean of its points |
 //! | `suggest` | us to list ten hosts that begin with a text |
 //!
-//! Series have a metric and the tags host, rack and region: four metrics a host, 1,000 series a rack. SQLite has a table
-//! of series with an index for each tag, and a table of points. Answers are counted and compared.
+//! Series have a metric and the tags host, rack and region; a host has four metrics, and a rack 1,000 series. SQLite
+//! has a table of series with an index for each tag, and a table of points. Answers are counted and compared.
 
 use std::path::Path;
 use std::time::Instant;
@@ -38,7 +38,7 @@ const RACK: u64 = 1000;
 const REGIONS: u64 = 10;
 /// Number of series in a transaction.
 const EACH: u64 = 10_000;
-/// Number of times that a question is asked, of random hosts and racks.
+/// Number of times that each question is asked, for random hosts and racks.
 const ASKED: u64 = 200;
 
 /// The tags of a series.
@@ -346,7 +346,7 @@ fn measure(
     dir: &Path,
     options: &Options,
 ) -> Result<Measured> {
-    // Whole racks, so that each has its 1,000 series.
+    // The number of series is a multiple of a rack, so that each rack has its 1,000 series.
     let count = options.series.div_ceil(RACK) * RACK;
     let mut measured = Measured::default();
     let mut store = open(dir)?;
@@ -415,7 +415,7 @@ fn ask_all(
     let regex = |_: &mut Random| Question::Regex(3);
     let (one, host, list, prefix) = (find(one), find(host), find(list), find(prefix));
     let (rack, not, regex) = (find(rack), find(not), find(regex));
-    // Microseconds for each question, unless it is for each of several things.
+    // The times are in microseconds for each question; for some cases they are for each of several items instead.
     let cases: [(&'static str, &'static str, f64, u64, Ask<'_>); 10] = [
         ("one", "us", 1.0, ASKED, &one),
         ("host", "us", 1.0, ASKED, &host),

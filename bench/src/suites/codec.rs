@@ -10,10 +10,10 @@
 //! oracles     all coders against each other, on random columns (tests)
 //! ```
 //!
-//! Tidalite's cold form is measured per leaf: a model and its vectors, for 16,384 rows. Tidalite's codec, ALP and
+//! Tidalite's cold form is measured by leaves: a model and its vectors, for 16,384 rows. Tidalite's codec, ALP and
 //! Gorilla encode vectors of 1024 rows, each of which can be read alone; Tidalite's size includes the 32 bytes of its
-//! chunk. pco and zstd get 16,384 rows at once, as many as a leaf of Tidalite. All decoded values are compared with the
-//! originals bit by bit.
+//! chunk. pco and zstd encode 16,384 rows at once, as many as a leaf of Tidalite has. All decoded values are compared
+//! with the originals bit by bit.
 
 mod coders;
 mod columns;

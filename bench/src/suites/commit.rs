@@ -8,8 +8,8 @@
 //! | `begin-read` | nanoseconds to take a snapshot and release it |
 //! | `disk-...` | the same on the bare disk, see `floor` |
 //!
-//! Before the measurement every engine has 100 series of 1,000 rows on disk, and has made a tenth of its commits. Rows
-//! go to the series in turn, each to the end of its series.
+//! Before the measurement, every engine has 100 series of 1,000 rows on disk, and has made a tenth of its commits. Rows
+//! are appended to the series in turn.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

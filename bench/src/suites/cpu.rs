@@ -1,8 +1,8 @@
-//! `cpu`: a workload of the kind that is usual in published benchmarks of time-series databases: metrics of processors.
-//! A hundred hosts, three days, and a row of ten metrics for each host every ten seconds, in time order. Each metric is
-//! a random walk between 0 and 100, as integers (`int`) or with two decimals (`dec`). Tidalite: a series of ten columns
-//! for each host, with tags. SQLite: a table with the primary key (series, time), WAL, and the tags in a table of
-//! hosts.
+//! `cpu`: a workload that is common in published benchmarks of time-series databases: metrics of processors. A hundred
+//! hosts, three days, and a row of ten metrics for each host every ten seconds, in time order. Each metric is a random
+//! walk between 0 and 100, as integers (`int`) or with two decimals (`dec`). Tidalite has a series of ten columns for
+//! each host, with tags. SQLite, in WAL mode, has a table with the primary key (series, time), and the tags in a table
+//! of hosts.
 //!
 //! | case | |
 //! |---|---|
@@ -42,7 +42,7 @@ const STEP: i64 = 10_000_000_000;
 const BEGIN: i64 = 1_704_067_200_000_000_000;
 /// Number of rows in a transaction.
 const EACH: usize = 1_000_000;
-/// Number of repetitions of a query; less for queries that are expensive for the slower engine.
+/// Number of repetitions of a query; smaller for queries that are expensive for the slower engine.
 const ASKED: usize = 21;
 
 /// Runs the suite `cpu`.

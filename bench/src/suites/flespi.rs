@@ -1,4 +1,4 @@
-//! `flespi`: the messages of a telemetry platform: retained topics, containers, a queue, objects.
+//! `flespi`: the kinds of messages that a telemetry platform handles: retained topics, containers, a queue, objects.
 //!
 //! | part | question | peers | sizes |
 //! |---|---|---|---|
@@ -11,8 +11,8 @@
 //! | `queue` | push, lease and ack; ordering keys, groups ([`queue`]) | LMDB, SQLite | `--messages` |
 //! | `objects` | an object of 1 GiB in and out ([`objects`]) | a plain file | `--mib` |
 //!
-//! `--only` takes the parts. Every commit is durable, and waits for the disk as the peers' commits do. Every part checks the
-//! results of its reads, and a wrong result ends the run with an error.
+//! `--only` selects the parts. Every commit is durable and waits for the disk, like the commits of the peers. Every
+//! part checks the results of its reads; a wrong result ends the run with an error.
 //!
 //! ```text
 //! names       topics and payloads          face       the interface of the stores of topics
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     run_with(options, &mut load::in_a_process)
 }
 
-/// The code of the child process: one store.
+/// The main function of the child process, which measures one store.
 pub(crate) fn one(options: &Options) -> Result<()> {
     load::one(options)
 }

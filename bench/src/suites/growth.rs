@@ -1,7 +1,7 @@
 //! `growth`: tests whether anything slows down as a database grows. Only Tidalite is measured.
 //!
-//! By points: one series of 10^6, 10^7, ... points. By series: 1, 10, ... 10^6 series that take one row each
-//! in turn; the total number of rows is a tenth of the largest number of points, with at least two in each series.
+//! By points: one series of 10^6, 10^7, ... points. By series: 1, 10, ... 10^6 series that get one row each in turn;
+//! the total number of rows is a tenth of the largest number of points, with at least two rows in each series.
 //!
 //! | case | |
 //! |---|---|
@@ -33,10 +33,10 @@ const POINTS_MIN: u64 = 1_000_000;
 const SERIES_MAX: u64 = 1_000_000;
 /// Number of rows in a transaction.
 const EACH: u64 = 1_000_000;
-/// Number of repetitions of openings and (below) of queries.
+/// Number of openings that are measured, and (below) of queries.
 const OPENS: usize = 21;
 const QUESTIONS: usize = 1001;
-/// Number of queries that are the first after an opening, each on a newly opened file.
+/// Number of queries that are measured as the first query after an opening, each on a newly opened file.
 const FIRSTS: usize = 201;
 
 /// Runs the suite `growth`.

@@ -1,5 +1,5 @@
-//! `import`: files of measurements into a database, by programs as a user calls them. CPU seconds of all their threads
-//! and processes, in user mode and in the kernel.
+//! `import`: loads files of measurements into a database, with the command-line programs that a user would call.
+//! Measures CPU seconds of all their threads and processes, in user mode and in the kernel.
 //!
 //! | case | file |
 //! |---|---|
@@ -16,12 +16,12 @@
 //! | DuckDB | `create table ... as select * from read_csv(...)`, `read_json(...)`; types are detected |
 //! | SQLite | `sqlite3` with `.import` into a table with types; gzip through a pipe; JSON as lines, taken apart with `->>` |
 //!
-//! The peers keep a table in the order of the file without an index on time; Tidalite sorts rows into series. All commit
-//! durably. After each import, the number of rows and the sum of a column are compared with the file.
+//! The peers keep the table in the order of the file, without an index on time; Tidalite sorts rows into series. All of
+//! them commit durably. After each import, the number of rows and the sum of a column are compared with the file.
 //!
-//! The programs are not built by the benchmark: `TIDALITE` names our program (default `target/release/tidalite`),
+//! The benchmark does not build the programs: `TIDALITE` names our program (default `target/release/tidalite`),
 //! `DUCKDB` a `duckdb` program or a Python interpreter with the module `duckdb`, `SQLITE` the program `sqlite3`. A peer
-//! that is not found is left out, with a note.
+//! that is not found is skipped, with a note.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -40,12 +40,12 @@ use crate::os;
 use crate::report::Line;
 
 const CASES: [&str; 4] = ["csv", "csv-gz", "json", "line"];
-/// Number of devices. Each has one row a second, and its tags follow from its number.
+/// Number of devices. Each has one row per second, and its tags are derived from its number.
 const DEVICES: u64 = 100;
 /// 2024-01-01T00:00:00Z, in seconds since 1970.
 const START: u64 = 1_704_067_200;
 
-/// Number of rows of the file, and the sum of its first value in hundredths.
+/// The number of rows of the file, and the sum of its first value, in hundredths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Content {
     rows: u64,
@@ -59,7 +59,7 @@ struct Cost {
     bytes: u64,
 }
 
-/// A program that imports.
+/// A program that can import files.
 struct Program {
     name: &'static str,
     path: OsString,
@@ -214,7 +214,7 @@ fn write_files(dir: &Path, csv_bytes: u64) -> Result<Content> {
     Ok(content)
 }
 
-/// A number of parts, such as hundredths, with its decimals.
+/// Formats a number of units, such as hundredths, as a decimal.
 fn decimal(parts: i64, scale: i64) -> String {
     let digits = scale.ilog10() as usize;
     let sign = if parts < 0 { "-" } else { "" };
@@ -282,7 +282,7 @@ fn ours(program: &Program, case: &str, file: &Path, database: &Path) -> Command 
     command
 }
 
-/// DuckDB, as a program of its own or as a module of Python.
+/// The command that runs SQL in DuckDB, either as a program of its own or as a module of Python.
 fn duckdb(program: &Program, database: &Path, sql: &str) -> Command {
     let mut command = Command::new(&program.path);
     let name = program.path.to_string_lossy();
@@ -367,7 +367,7 @@ fn content_of(program: &Program, case: &str, database: &Path) -> Result<Content>
     let text = String::from_utf8(output.stdout)?;
     let (mut rows, mut sum) = (0, 0.0);
     for line in text.lines() {
-        // The name of a series contains commas; the two figures stand last.
+        // The name of a series contains commas, so the two figures are taken from the end of the line.
         let mut fields = line.rsplit([',', '|']);
         let (last, before) = (fields.next(), fields.next());
         let figures = (before.map(str::parse::<u64>), last.map(str::parse::<f64>));

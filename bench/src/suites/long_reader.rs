@@ -2,7 +2,7 @@
 //!
 //! A table of 200 bytes per pair is filled, and a snapshot is taken and held. Then a million overwrites of random pairs
 //! are committed, a hundred in each transaction, and nothing is synced before the end. Only two versions are reachable
-//! then, whatever happened in between, so pages held beyond these two are wasted.
+//! then, so all other pages that are held are wasted.
 //!
 //! | case | |
 //! |---|---|

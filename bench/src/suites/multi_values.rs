@@ -157,7 +157,8 @@ impl Side<'_> {
         let keys: Vec<Word> = (0..self.keys)
             .map(|n| Ok(self.data.scattered(n).as_ref().try_into()?))
             .collect::<Result<_>>()?;
-        // Pair `n`: pairs go through all keys with one value each, then with the next value, which need not be greater.
+        // Pair `n`: the pairs go through all keys with one value each, then with the next value, which need not be
+        // greater.
         let pair = |n: u64| {
             let key = n % self.keys;
             let value = n / self.keys * 7 % VALUES;

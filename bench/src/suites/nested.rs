@@ -1,6 +1,6 @@
 //! `nested`: many small nested tables, and topics that are found level by level. The peer is LMDB, which has no nested
-//! tables. There a path becomes one flat key with its levels joined by `/`, and a wildcard level is found by seeking
-//! from one name to the next.
+//! tables. In LMDB a path becomes one flat key, with its levels joined by `/`, and a wildcard level is processed by
+//! seeking from one name to the next.
 //!
 //! | case | |
 //! |---|---|
@@ -13,7 +13,8 @@
 //! | `topics-get` | single topics found per second |
 //! | `topics-plus` | lookups/s of `site/room/+/metric`, each of which finds one metric of all devices of a room |
 //!
-//! There are a fifth as many tables as pairs, and as many topics as pairs. Every answer is compared.
+//! The number of tables is a fifth of the number of pairs; the number of topics equals the number of pairs. Every
+//! answer is compared.
 
 use std::path::Path;
 
@@ -42,7 +43,7 @@ const QUESTIONS: u64 = 100_000;
 trait Paths {
     /// Runs a write transaction and commits it durably.
     fn write(&self, work: &mut dyn FnMut(&mut dyn Put) -> Result<()>) -> Result<()>;
-    /// Runs work that reads in one snapshot.
+    /// Runs work that reads from one snapshot.
     fn read(&self, work: &mut dyn FnMut(&dyn Get) -> Result<()>) -> Result<()>;
 }
 
@@ -348,7 +349,7 @@ fn topics(kind: Kind, options: &Options, contest: &mut Contest) -> Result<()> {
         latencies.time(|| {
             paths.write(&mut |txn| {
                 (from..(from + DEVICES_EACH).min(devices)).try_for_each(|n| {
-                    // Steps of a prime length visit each device once.
+                    // With steps of a prime length, each device is visited once.
                     let n = n * 7919 % devices;
                     let [site, room, device] = levels.names(n);
                     let values = METRICS.iter().zip(n..);

@@ -1,8 +1,9 @@
-//! `raptor`: a hash table of GUIDs and texts beside other engines, and the tests of RaptorDB's article with its figures.
+//! `raptor`: compares a hash table of GUIDs and texts with other engines, and repeats the tests of RaptorDB's article,
+//! with the article's figures.
 //!
-//! **Engines.** Keys are GUIDs of 16 bytes in random order, values are the 36 characters of the GUID as a text. Every
-//! engine runs in a process of its own, in durable transactions of 10,000 sets. Gets return the value, and all of
-//! its bytes are compared. The *part* is a tenth of the keys, a million at most.
+//! **Engines.** Keys are GUIDs of 16 bytes in random order, and values are the 36 characters of the GUID as text. Every
+//! engine runs in a process of its own, in durable transactions of 10,000 sets. Gets return the value, and all of its
+//! bytes are compared. A *part* is a tenth of the keys, but at most a million.
 //!
 //! | case | |
 //! |---|---|
@@ -20,8 +21,9 @@
 //! | `settled-...` | the gets again, and the file bytes, after that |
 //! | `memory` | MiB of anonymous memory of the process, the maximum of all cases |
 //!
-//! **The article.** Tests are named after `--keys` and have the article's counts at ten million (its sizes of up to a
-//! hundred million with `--keys 100000000`); the quoted figures stand beside where the sizes agree.
+//! **The article.** Cases are named after the number of keys. With `--keys` of ten million they have the article's
+//! counts (the article's sizes of up to a hundred million need `--keys 100000000`). The quoted figures are shown next
+//! to ours where the sizes are equal.
 //!
 //! | cases | article | |
 //! |---|---|---|
@@ -37,8 +39,9 @@
 //! | `remove`, `remove-get` | `RemoveKeyTest` | removed keys stay removed between openings |
 //! | `writers-...` | `Multithread_test` | two writers of a million keys each, and a reader of two million |
 //!
-//! `--only` takes the groups `engines`, `index`, `sizes`, `compact`, `page-size`, `duplicates`, `strings`, `enumerate`,
-//! `restart`, `remove` and `writers`. A hundred million keys take a B+tree hours: name the `--peers`.
+//! `--only` selects from the groups `engines`, `index`, `sizes`, `compact`, `page-size`, `duplicates`, `strings`,
+//! `enumerate`, `restart`, `remove` and `writers`. A B+tree needs hours for a hundred million keys, so select the
+//! `--peers`.
 
 mod aims;
 mod duplicates;
@@ -83,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<Contest> {
     run_with(options, &mut engines::in_a_process)
 }
 
-/// The code of the child process: one engine.
+/// The main function of the child process, which measures one engine.
 pub(crate) fn one(options: &Options) -> Result<()> {
     let [name] = options.peers.as_slice() else {
         return Err("one engine is wanted".into());
@@ -98,7 +101,7 @@ pub(crate) fn one(options: &Options) -> Result<()> {
 }
 
 fn run_with(options: &Options, engine: engines::Run<'_>) -> Result<Contest> {
-    // SQLite is a peer of other suites only.
+    // SQLite is a peer only in other suites.
     let peers: Vec<String> = match options.peers.as_slice() {
         [] => {
             let names = PEERS.iter().map(|peer| peer.name);
@@ -116,7 +119,7 @@ fn run_with(options: &Options, engine: engines::Run<'_>) -> Result<Contest> {
                 os::expect_disk(dir.path(), setup.data_bytes * 4 + (64 << 20))
                     .map_err(|short| format!("{short}: use --keys"))?;
                 os::settle(dir.path())?;
-                // Memory for the page cache only: the heap is that of another process.
+                // Only memory for the page cache is touched, because the heap belongs to another process.
                 os::touch_memory(setup.data_bytes * 2, 0);
                 engine(kind, dir.path(), options, &mut contest)?;
             }

@@ -9,8 +9,8 @@
 //! | `10-ms` | one thread sends points to 10,000 series in turn, and commits every 10 ms: points/s |
 //!
 //! The series exist before the measurement, with one point each. The peer is a published time series engine on LMDB.
-//! Each engine stops after a minute. Points come a second apart, with up to a millisecond of jitter; values walk in
-//! steps of a hundredth.
+//! Each engine stops after a minute. The points of a series are a second apart, with up to a millisecond of jitter;
+//! values change in steps of a hundredth.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

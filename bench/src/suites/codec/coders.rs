@@ -11,7 +11,7 @@ use crate::engine::Result;
 
 /// Number of rows of a vector in Tidalite's codec, ALP and Gorilla.
 const VECTOR: usize = 1024;
-/// Number of rows that pco and zstd get at once: as many as in a leaf of Tidalite.
+/// Number of rows that pco and zstd encode at once: as many as in a leaf of Tidalite.
 const LEAF: usize = 16 * VECTOR;
 
 /// The coders (compression methods) that are compared.

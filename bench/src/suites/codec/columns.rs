@@ -1,5 +1,5 @@
-//! The columns to measure: `columns.toml` beside the manifest lists them, TIDALITE_TEST_DATA is the folder of the
-//! files.
+//! The columns to measure. `columns.toml`, next to the manifest, lists them; the environment variable
+//! TIDALITE_TEST_DATA is the folder of the files.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,14 +19,14 @@ pub(crate) enum Kind {
     Time,
 }
 
-/// The share of the measurement in which a column is.
+/// The group to which a column belongs in the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Half {
-    /// A real column, by which the codec was made.
+    /// A real column that was used to design the codec.
     Known,
-    /// A generated column by which choices of the codec are made.
+    /// A generated column that is used for choices in the codec.
     Tuning,
-    /// A generated column that is only reported.
+    /// A generated column that is only reported, and not used for choices.
     Judging,
 }
 

@@ -1,5 +1,5 @@
-//! Generated columns of the kinds on which the codec was weak when it met data for the first time: a tuning half, by
-//! which choices of the codec are made, and a judging half with other seeds, parameters and shapes, which is only
+//! Generated columns, of the kinds for which the codec performed poorly when it was first tested on unknown data. The
+//! tuning half is used for choices in the codec. The judging half has other seeds, parameters and shapes, and is only
 //! reported.
 //!
 //! ```text
@@ -28,7 +28,7 @@ impl Rng {
         x ^ x >> 31
     }
 
-    /// A number from 0 to below 1.
+    /// A random number at or above 0 and below 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -37,7 +37,7 @@ impl Rng {
         self.unit() < of
     }
 
-    /// A number with mean 0 and standard deviation 1, nearly normal.
+    /// A random number with mean 0 and standard deviation 1, approximately normal.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
@@ -59,8 +59,8 @@ fn wave(row: usize, rows: usize) -> f64 {
     (row as f64 / rows as f64 * std::f64::consts::TAU).sin()
 }
 
-/// Parameters of a mean-reverting walk: its mean, the share of the distance from it that stays from row to row, the
-/// standard deviation of a step, a daily wave and the rows of a day.
+/// Parameters of a mean-reverting walk: its mean, the fraction of the distance from the mean that remains after each
+/// row, the standard deviation of a step, the amplitude of a daily wave, and the number of rows of a day.
 #[derive(Clone, Copy)]
 struct Walk {
     mean: f64,
@@ -88,13 +88,13 @@ fn narrow(values: Vec<f64>) -> Vec<f64> {
     values.into_iter().map(|x| f64::from(x as f32)).collect()
 }
 
-/// Readings of a converter with `counts` steps over a full scale, multiplied in single precision.
+/// Readings of a converter with `counts` steps over its full scale, multiplied in single precision.
 fn converted(values: Vec<f64>, scale: f32, counts: f64) -> Vec<f64> {
     let reading = |x: f64| f64::from(x.clamp(0.0, counts).round() as f32 * scale);
     values.into_iter().map(reading).collect()
 }
 
-/// Zero at night; by day a curve dimmed by clouds.
+/// Solar radiation: zero at night, and a curve dimmed by clouds in the daytime.
 fn sun(rng: &mut Rng, day: usize, peak: f64, places: i32) -> Vec<f64> {
     let (mut cloud, mut cloudy) = (1.0, 0.0);
     (0..VALUES)
@@ -111,7 +111,7 @@ fn sun(rng: &mut Rng, day: usize, peak: f64, places: i32) -> Vec<f64> {
         .collect()
 }
 
-/// Zero until it rains: showers of some rows with exponential amounts, in multiples of `unit`.
+/// Rain: zero except for showers that last some rows, with exponential amounts in multiples of `unit`.
 fn rain(rng: &mut Rng, begins: f64, lasts: f64, amount: f64, unit: f64) -> Vec<f64> {
     let mut wet = false;
     (0..VALUES)
@@ -140,7 +140,8 @@ fn machine(rng: &mut Rng, stays: f64, levels: &[f64], noise: f64, places: i32) -
         .collect()
 }
 
-/// A direction in degrees, a multiple of `unit`, that stays the same in some rows and turns through north; 0 when calm.
+/// A direction in degrees, a multiple of `unit`, that often stays the same from row to row and turns through north; 0
+/// when calm.
 fn direction(rng: &mut Rng, unit: f64, same: f64, turn: f64, calm: f64) -> Vec<f64> {
     let mut at = 200.0;
     let mut shown = 200.0;
@@ -155,7 +156,7 @@ fn direction(rng: &mut Rng, unit: f64, same: f64, turn: f64, calm: f64) -> Vec<f
         .collect()
 }
 
-/// Sums of the values, in decimals, that restart every `day` rows.
+/// Running sums of the values, in decimals, that restart every `day` rows.
 fn sums(values: &[f64], day: usize, places: i32) -> Vec<f64> {
     let mut sum = 0.0;
     let add = |(row, &x): (usize, &f64)| {
@@ -165,7 +166,7 @@ fn sums(values: &[f64], day: usize, places: i32) -> Vec<f64> {
     values.iter().enumerate().map(add).collect()
 }
 
-/// Sums in binary floats, which are not rounded to decimals.
+/// Running sums in binary floats, which are not rounded to decimals.
 fn plain_sums(values: &[f64], day: usize) -> Vec<f64> {
     let mut sum = 0.0;
     let add = |(row, &x): (usize, &f64)| {
@@ -196,7 +197,7 @@ fn states(rng: &mut Rng, stays: f64, values: &[f64], weights: &[f64]) -> Vec<f64
         .collect()
 }
 
-/// Counts with a geometric distribution of this mean.
+/// Random counts with a geometric distribution and this mean.
 fn counts(rng: &mut Rng, mean: f64) -> Vec<f64> {
     (0..VALUES)
         .map(|_| (rng.exponential() * mean).floor())
@@ -223,7 +224,7 @@ fn volumes(rng: &mut Rng, mean: f64, lot: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Readings of a converter, shown in decimals: a few thousand distinct values at uneven distances.
+/// Readings of a converter, displayed in decimals: a few thousand distinct values at uneven distances.
 fn shown(values: Vec<f64>, scale: f64, places: i32) -> Vec<f64> {
     let reading = |x: f64| rounded(x.round() * scale, places);
     values.into_iter().map(reading).collect()
@@ -239,7 +240,7 @@ const fn with(mean: f64, keeps: f64, step: f64, wave: f64, day: usize) -> Walk {
     }
 }
 
-/// A column: its family, its name and its values, made from a seed.
+/// A column: its family, its name, and a function that generates its values.
 type Recipe = (&'static str, &'static str, fn(&mut Rng) -> Vec<f64>);
 
 const TUNING: &[Recipe] = &[

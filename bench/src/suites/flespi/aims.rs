@@ -1,4 +1,4 @@
-//! The aims of the suite beside the measured figures, and ratios that the table does not have.
+//! The aims of the suite with the measured figures, and ratios that are not in the table of results.
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -9,8 +9,8 @@ use super::names::Telemetry;
 use super::objects::PLAIN_FILE;
 use super::store::NESTED;
 
-/// Formats the aims as a table in Markdown. They are meant for the default sizes. Most are
-/// aims of the project; the bounds on pages and on the ratio to nested tables check the reasons for the layout of topics.
+/// Formats the aims as a table in Markdown. They apply to the default sizes. Most are aims of the project; the bounds
+/// on pages and on the ratio to nested tables check the reasons for the layout of topics.
 pub(crate) fn aims(contest: &Contest, options: &Options) -> String {
     let of = |case: &str, engine: &str| contest.median(case, engine);
     let ours = |case: &str| of(case, TIDALITE.name);
@@ -20,7 +20,7 @@ pub(crate) fn aims(contest: &Contest, options: &Options) -> String {
         let all = ours("load-all-pages");
         ratio(ours(&format!("load-{case}-pages")), all)
     };
-    // The commit that was under way when the time ended may be missing.
+    // The commit that was in progress when the time ended may be missing.
     let rate = Telemetry::of(options.topics).topics() as f64 * 0.99;
     report::aims(&[
         Aim::at_least("overwritten topics/s, paced", ours("topics-rate"), rate),

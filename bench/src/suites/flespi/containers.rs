@@ -1,4 +1,5 @@
-//! The part `containers`: messages of 20 fields, stored as JSON documents by device and time, beside a table in SQLite.
+//! The part `containers`: messages of 20 fields, stored as JSON documents by device and time, compared with a table in
+//! SQLite.
 //!
 //! | case | |
 //! |---|---|
@@ -13,14 +14,15 @@
 //! | `...-hours` | messages/s: count, sum and maximum of a number for each hour of a device, from its series; SQLite from the column |
 //! | `...-hours-documents` | the same from the documents |
 //!
-//! `containers-...`: 10,000 devices that send in turn once a minute, so that a commit has one message of each device.
-//! `containers-one-...`: one device that sends every second. All readings are measured cold, with the opening, and then hot, in
-//! the same snapshot (`...-cold` and without it).
+//! `containers-...`: 10,000 devices that each send a message once a minute, in turn, so that a commit has one message
+//! of each device. `containers-one-...`: one device that sends every second. All reads are measured first cold,
+//! including opening the store, and then hot, in the same snapshot (with and without the suffix `-cold`).
 //!
-//! SQLite ([`sqlite`]) has no latest values: it reads the last message. `sqlite` returns messages as texts in `...-blocks` and
-//! `...-random`; `sqlite-parsed` also parses each to the same document as ours. Latest and filtered messages are always parsed.
-//! Making the messages is not measured: the rate of writing counts the time in commits. Every answer is compared with the
-//! answer that the written messages have: counts, sums of times and of numbers.
+//! SQLite ([`sqlite`]) does not store latest values; the last message is read instead. For `...-blocks` and
+//! `...-random`, `sqlite` returns messages as texts; `sqlite-parsed` also parses each text to the same document as
+//! ours. Latest and filtered messages are always parsed. The generation of the messages is not measured: the write rate
+//! includes only the time in commits. Every answer is compared with the answer expected from the written messages:
+//! counts, and sums of times and numbers.
 
 mod answer;
 mod face;
@@ -45,13 +47,13 @@ use crate::os;
 
 /// Number of messages in a transaction.
 const BATCH: usize = 10_000;
-/// Maximum number of messages of a block.
+/// Maximum number of messages of a read in `...-blocks`.
 const BLOCK: u64 = 10_000;
-/// Number of messages of a random reading.
+/// Number of messages of a random read.
 const FEW: u64 = 10;
-/// Maximum number of random readings.
+/// Maximum number of random reads.
 const READINGS_MAX: u64 = 10_000;
-/// Bytes of a message in a file at most.
+/// Maximum bytes of a message in a file.
 const MESSAGE_BYTES: u64 = 1000;
 
 /// SQLite with a table of messages.
@@ -61,7 +63,7 @@ const SQLITE: Kind = Kind {
     open: |_, _| Err("a store of messages".into()),
 };
 
-/// The same, with texts parsed by the caller.
+/// The same, but the caller parses the texts.
 const SQLITE_PARSED: Kind = Kind {
     name: "sqlite-parsed",
     ..SQLITE
@@ -97,7 +99,7 @@ pub(super) fn run(options: &Options, round: usize, contest: &mut Contest) -> Res
     Ok(())
 }
 
-/// Writes all messages in a form; reads them, if they were prepared.
+/// Writes all messages in one form, and then reads them if the form is `Prepared`.
 fn one(
     kind: Kind,
     prefix: &'static str,
@@ -120,7 +122,7 @@ fn one(
     let (sample, known) = stored.write(form)?;
     if form == Form::Text {
         stored.add(contest, "write-json", kind, sample);
-        // All of it is read once, so that the parsed documents are checked, too.
+        // All messages are read once, to check the parsed documents as well.
         return stored.with_reader(&mut |reader| {
             let answer = stored.blocks(reader, Reading::Documents, &mut Latencies::default())?;
             expect("blocks", answer, known.documents)
@@ -135,7 +137,7 @@ fn one(
     stored.read_hours(&known, contest)
 }
 
-/// Returns an error if an answer is not the right one.
+/// Returns an error if an answer differs from the expected one.
 fn expect<T: PartialEq + std::fmt::Debug>(case: &str, found: T, right: T) -> Result<()> {
     match found == right {
         true => Ok(()),
@@ -160,7 +162,7 @@ impl Stored<'_> {
         stores::with_reader(self.kind, self.dir, devices, self.data_bytes(), work)
     }
 
-    /// The readings of messages that the store takes part in, with the kind that their results count for.
+    /// The reads in which the store takes part, each with the kind under which its results are reported.
     fn readings(&self) -> &'static [(Reading, Kind)] {
         match self.kind.ours {
             true => &[(Reading::Documents, TIDALITE)],
@@ -204,7 +206,7 @@ impl Stored<'_> {
         Ok((sample, feed.known()))
     }
 
-    /// Measures work with a cold store, and once more with the hot one. The work returns the number of its operations.
+    /// Measures `work` with a cold store, and again with the store hot. `work` returns the number of its operations.
     fn cold_and_hot(
         &self,
         work: &mut dyn FnMut(&dyn Reader, &mut Latencies) -> Result<u64>,
@@ -273,7 +275,7 @@ impl Stored<'_> {
         Ok(())
     }
 
-    /// Devices in a random order, each as often as any other, and the first of the messages to read of each.
+    /// Devices in a random order, each with the same frequency, and the first message to be read for each.
     fn places(&self) -> Vec<(u64, u64)> {
         let mut random = Random::new(67);
         let mut devices: Vec<u64> = (0..self.plan.devices).collect();

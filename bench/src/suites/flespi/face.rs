@@ -9,10 +9,10 @@ use crate::engine::Result;
 
 /// An open store; dropping it closes its file.
 pub(super) trait Store: Sync {
-    /// Stores messages in place of the messages of their topics, in one durable transaction. Returns the time that the
+    /// Stores messages, replacing the messages of their topics, in one durable transaction. Returns the time that the
     /// commit took.
     fn publish(&self, messages: &[Message<'_>]) -> Result<Duration>;
-    /// Runs work that reads in one snapshot.
+    /// Runs work that reads from one snapshot.
     fn read(&self, work: &mut dyn FnMut(&dyn View) -> Result<()>) -> Result<()>;
     /// Number of waits for the disk since the store was opened that are not calls of `fsync` or similar functions.
     fn silent_syncs(&self) -> u64;
@@ -29,7 +29,7 @@ pub(super) trait View {
     fn find(&self, filter: &str, each: Each<'_>) -> Result<Work>;
 }
 
-/// Work of a search.
+/// Counters of the work of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
     /// Number of rows compared with the filter.

@@ -231,7 +231,7 @@ impl Ordered for Txn<'_> {
 
     fn scan(&self, prefix: &[u8], each: OnEntry<'_>) -> Result<()> {
         let mut cursor = self.cursor()?;
-        // LMDB does not accept an empty key, so the smallest key stands for it.
+        // LMDB does not accept an empty key, so the smallest key is used instead.
         let from = if prefix.is_empty() { &[0][..] } else { prefix };
         let mut entry = cursor.seek(from)?;
         while let Some((key, value)) = entry.filter(|(key, _)| key.starts_with(prefix)) {

@@ -1,9 +1,9 @@
-//! The parts `load` and `layouts`: many distinct topics, found by filters. Each store runs in a process of its own, so that
-//! its memory can be measured.
+//! The parts `load` and `layouts`: many different topics, found by filters. Each store runs in a process of its own, so
+//! that its memory can be measured.
 //!
-//! `load` compares our topics with LMDB, by default with ten million topics. `layouts` compares our one ordered keyspace
-//! with nested tables, with a plain table and with LMDB ([`store`]), by default with a million topics, and overwrites them,
-//! too.
+//! `load` compares our topics with LMDB, by default with ten million topics. `layouts` compares our single ordered
+//! keyspace with nested tables, with a plain table and with LMDB ([`store`]), by default with a million topics, and
+//! also overwrites all topics.
 //!
 //! | case | |
 //! |---|---|
@@ -19,8 +19,8 @@
 //! | `...-a-b-plus-4`, `...-a-all`, `...-plus-plus-x`, `...-all` | ms for `a/b/+/4`, `a/#`, `+/+/x` and `#`, which is the full scan; the median of some repetitions |
 //! | `...-rows`, `...-pages` of these | rows compared with the filter, and pages read if the store counts them |
 //!
-//! Every get and every match of a first pass is compared with the name and the payload of its topic; sums over the matches
-//! must be the same in the measured passes, and for all stores.
+//! In a first pass, every result of a get and every match is compared with the name and the payload of its topic. Sums
+//! over the matches must be the same in the measured passes, and for all stores.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -42,9 +42,9 @@ use crate::report::median;
 
 /// Number of topics in a transaction of the load.
 const LOADED_EACH: usize = 100_000;
-/// Maximum number of gets; before them as many gets warm the caches.
+/// Maximum number of gets. The same number of gets warms the caches before the measurement.
 const GETS_MAX: u64 = 1_000_000;
-/// Number of repetitions of a question, of which the median is taken. The full scan is not repeated.
+/// Number of repetitions of a question; the median is reported. The full scan is not repeated.
 const REPETITIONS: usize = 9;
 /// Maximum size in bytes of a topic and its payload in a file.
 const TOPIC_BYTES: u64 = 200;
@@ -84,7 +84,7 @@ pub(super) fn run(
         os::expect_disk(dir.path(), topics * 2 * TOPIC_BYTES + (64 << 20))
             .map_err(|short| format!("{short}: use --keys and --topics"))?;
         os::settle(dir.path())?;
-        // Memory for the page cache only: the heap belongs to another process.
+        // Only memory for the page cache is touched, because the heap belongs to another process.
         os::touch_memory(topics * 2 * TOPIC_BYTES, 0);
         one(kind, part, dir.path(), options, contest)?;
     }
@@ -127,7 +127,7 @@ pub(super) fn in_a_process(
     Ok(())
 }
 
-/// The code of the child process: one store and one part.
+/// The main function of the child process, which measures one store in one part.
 pub(super) fn one(options: &Options) -> Result<()> {
     let ([name], [part]) = (options.peers.as_slice(), options.only.as_slice()) else {
         return Err("one store and one part are wanted".into());
@@ -166,15 +166,15 @@ pub(super) fn in_this_process(
     One::measure(kind, part, dir, options, &mut tell)
 }
 
-/// A result for the parent process.
+/// A result that is sent to the parent process.
 enum Told<'t> {
     /// A case, its unit and its sample.
     Sample(&'t str, &'static str, Sample),
-    /// A case and its answer, which is the same for all stores.
+    /// A case and its answer, which must be the same for all stores.
     Answer(&'t str, u64),
 }
 
-/// A store while it is measured.
+/// A store that is being measured.
 struct One<'o> {
     kind: Kind,
     part: &'o str,
@@ -207,7 +207,7 @@ impl One<'_> {
             let store = one.open()?;
             one.publish(&*store, "overwrite", written, options.batch.max(1) as usize)?;
         }
-        // Free memory that the load has left must not count as memory of the store.
+        // Free memory that remains from the load must not count as memory of the store.
         os::trim_heap();
         one.reopen("reopen", written)?;
         os::make_cold(dir)?;
@@ -238,14 +238,14 @@ impl One<'_> {
         self.sample("memory", "MiB", Sample::of(memory))
     }
 
-    /// Publishes all topics, in transactions of this many.
+    /// Publishes all topics, in transactions with this number of topics.
     fn publish(&mut self, store: &dyn Store, case: &str, round: u64, each: usize) -> Result<()> {
         let mut numbers = self.sites.scattered();
         let (mut latencies, silent) = (Latencies::default(), store.silent_syncs());
         let mut batch: Vec<(String, Payload)> = Vec::new();
         let meter = Meter::start(self.dir);
         loop {
-            // The texts of the batch before are used again.
+            // The texts of the previous batch are reused.
             let mut len = 0;
             for n in numbers.by_ref().take(each) {
                 if len == batch.len() {
@@ -371,7 +371,7 @@ impl One<'_> {
     }
 }
 
-/// Adds a match: its number, and a sum over the numbers of topics that distinguishes most sets of topics.
+/// Adds a match: counts it, and adds its topic's number to a sum that distinguishes most sets of topics.
 fn add((matches, sum): &mut (u64, u64), payload: &[u8]) {
     let n = parsed(payload).map_or(u64::MAX, |(_, n)| n);
     *matches += 1;

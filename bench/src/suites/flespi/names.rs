@@ -1,12 +1,12 @@
-//! The topics of the suite and their payloads, all computed from the number of a topic.
+//! The topics of the suite and their payloads. Both are computed from the number of a topic.
 //!
 //! | names | topics | parts |
 //! |---|---|---|
 //! | [`Telemetry`] | `dev/<device>/telemetry/<parameter>`, 50 parameters a device | `topics`, `window` |
 //! | [`Sites`] | `<region>/<site>/<device>/<0 to 9>`, and `<region>/<site>/x` | `load`, `layouts` |
 //!
-//! A payload is the round in which the topic was written and the number of the topic, 8 bytes each. So every message that
-//! is read tells which topic it must have, and how old it is.
+//! A payload consists of the round in which the topic was written and the number of the topic, 8 bytes each. So every
+//! message that is read shows to which topic it belongs and how old it is.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::engine::Result;
 /// A payload.
 pub(super) type Payload = [u8; 16];
 
-/// Number of parameters of a device, which are the topics of one message of the device.
+/// Number of parameters of a device. One message of the device contains all of them, each with a topic of its own.
 pub(super) const PARAMETERS: u64 = 50;
 /// Number of numbered topics of a device in [`Sites`].
 const NUMBERED: u64 = 10;
@@ -47,7 +47,7 @@ pub(super) struct Telemetry {
 }
 
 impl Telemetry {
-    /// About this many topics.
+    /// Creates approximately this number of topics.
     pub(super) fn of(topics: u64) -> Self {
         Self {
             devices: (topics / PARAMETERS).max(2),
@@ -86,14 +86,14 @@ pub(super) struct Sites {
 
 /// A filter, and the number of topics that it matches.
 pub(super) struct Question {
-    /// Suffix of the case: a name without characters of filters.
+    /// Suffix for the name of the case; it has no wildcard characters.
     pub(super) case: &'static str,
     pub(super) filter: &'static str,
     pub(super) matches: u64,
 }
 
 impl Sites {
-    /// About this many topics, at least 210.
+    /// Creates approximately this number of topics, at least 210.
     pub(super) fn of(topics: u64) -> Self {
         let sites = if topics < 1_000_000 { 10 } else { 100 };
         Self {
@@ -142,9 +142,10 @@ impl Sites {
         name.push(letter(site));
     }
 
-    /// Numbers of all topics in the order in which they are written: device by device, devices in no order.
+    /// Numbers of all topics in the order in which they are written: device by device, with the devices in a scattered
+    /// order.
     pub(super) fn scattered(self) -> impl Iterator<Item = u64> {
-        // Steps of a prime length, which does not divide the number of devices, visit each device once.
+        // With steps of a prime length that does not divide the number of devices, each device is visited once.
         const STEP: u64 = 15_485_863;
         let devices = self.all_devices();
         let numbered = (0..devices).flat_map(move |i| {

@@ -1,7 +1,7 @@
-//! Topics in nested tables of Tidalite: a table for each level, the last level's name as the key of the message.
+//! Topics in nested tables of Tidalite: a table for each level. The name of the last level is the key of the message.
 //!
-//! The layout is simpler than a broker needs, which favours it: a topic below which there are other topics cannot have a
-//! message here, and there is no order of changes, no expiry, and no id of a topic.
+//! The layout is simpler than a broker needs, which favours it: a topic that has other topics below it cannot have a
+//! message, and there is no order of changes, no expiry, and no id of a topic.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ impl Nested {
     }
 }
 
-/// The levels above the last one, and the last one.
+/// The levels above the last one, and the last level.
 fn split(topic: &str) -> (&str, &str) {
     topic.rsplit_once('/').unwrap_or(("", topic))
 }
@@ -134,7 +134,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Delivers the message at the cursor, or goes on in the table that is nested there.
+    /// Returns the message at the cursor, or continues in the nested table at the cursor.
     fn entry(&mut self, cursor: &TableCursor<'_>, below: &[&str]) -> Result<()> {
         let len = self.topic.len();
         if len > 0 {

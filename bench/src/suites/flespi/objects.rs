@@ -1,4 +1,5 @@
-//! The part `objects`: a large object in and out, beside a plain file that is written and read in the same slices.
+//! The part `objects`: writes and reads a large object, compared with a plain file that is written and read in the same
+//! slices.
 //!
 //! | case | |
 //! |---|---|
@@ -9,7 +10,8 @@
 //! | `object-eighth-in`, `object-eighth-out` | the same with an eighth of the size: 128 MiB of 1 GiB |
 //! | `object-hash` | MiB/s of the hash alone, which is part of `object-in` (ours only) |
 //!
-//! Both sides compare the bytes read with the bytes written. The stored hash is compared with the hash of the bytes. Reading also checks the checksums of our pages, which a plain file does not have.
+//! Both sides compare the bytes that they read with the bytes that were written. The stored hash is compared with the
+//! hash of the bytes. Reading also verifies the checksums of our pages; a plain file has none.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -42,12 +44,12 @@ const RANGE_BYTES: usize = 64 << 10;
 const BUCKET: &str = "files";
 const OBJECT: &str = "object";
 
-/// The bytes of objects, computed from a pool: no two slices of an object are the same.
+/// The bytes of objects, which are taken from a pool. No two slices of an object are equal.
 struct Contents {
     pool: Vec<u8>,
 }
 
-/// Number of slices that a pool has at most: each begins a page later than the one before.
+/// Maximum number of slices of a pool: each begins one page after the previous one.
 const SLICES: u64 = 16 << 10;
 const STEP: usize = 4096;
 
@@ -62,7 +64,7 @@ impl Contents {
     }
 
     fn slice(&self, n: u64) -> &[u8] {
-        // Neighbours lie far from each other in the pool, so that no slice continues the one before.
+        // Consecutive slices lie far from each other in the pool, so that no slice continues the previous one.
         let place = (n * 7919 % SLICES) as usize;
         &self.pool[place * STEP..place * STEP + MIB]
     }
@@ -83,13 +85,13 @@ impl Contents {
 
 /// An open object or file.
 trait Object {
-    /// Reads everything from the begin to the end, and checks it.
+    /// Reads everything from beginning to end, and checks it.
     fn read_all(&self, contents: &Contents) -> Result<u64>;
     /// Reads a range into `buffer`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
 }
 
-/// Writes an object of this many slices, and waits until it is durable. Returns its hash, if there is one.
+/// Writes an object of this many slices, and waits until it is durable. Returns its hash, if the store has one.
 fn write(kind: Kind, dir: &Path, slices: u64, contents: &Contents) -> Result<Option<ContentHash>> {
     if !kind.ours {
         let mut file = File::create(dir.join("plain"))?;
@@ -205,7 +207,7 @@ fn check_hash(
     Ok(())
 }
 
-/// Writes and reads an object of this many slices. Returns its hash, if there is one.
+/// Writes and reads an object of this many slices. Returns its hash, if the store has one.
 fn one(
     kind: Kind,
     prefix: &str,

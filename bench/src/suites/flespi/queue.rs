@@ -10,11 +10,12 @@
 //! | `queue-keys-...` | a twentieth as many ordering keys as messages: one message of a key is leased at a time (ours only) |
 //! | `queue-groups-...` | two groups of consumers, each of which gets every message; deliveries/s (ours only) |
 //!
-//! A latency of `...-lease-ack` covers both transactions. The peers' queues ([`lmdb`], [`sqlite`]) are simple: they have no
-//! redelivery, no counts of deliveries, no groups and no ordering keys.
+//! A latency of `...-lease-ack` includes both transactions. The queues of the peers ([`lmdb`], [`sqlite`]) are simple:
+//! they have no redelivery, no delivery counts, no groups and no ordering keys.
 //!
-//! Each delivery is checked: its payload belongs to its message, no message comes twice, and the messages of a key, or all
-//! messages without keys, come in the order of the pushes. At the end the queue must be empty.
+//! Each delivery is checked: its payload belongs to its message, no message is delivered twice, and the messages of a
+//! key (or all messages, if there are no keys) are delivered in the order of the pushes. At the end the queue must be
+//! empty.
 
 mod face;
 mod lmdb;
@@ -33,9 +34,9 @@ use crate::os;
 
 /// Number of messages in a transaction.
 const BATCH: u64 = 1000;
-/// Bytes of a message in a file at most.
+/// Maximum bytes of a message in a file.
 const MESSAGE_BYTES: u64 = 500;
-/// Maximum number of messages of the cases with one message in each transaction.
+/// Maximum number of messages in cases with one message in each transaction.
 const SINGLES_MAX: u64 = 5000;
 
 /// SQLite with a table of jobs.
@@ -139,7 +140,7 @@ fn job(n: u64, plan: Plan) -> Job {
 
 /// The ordering key of message `n`, which must have one.
 fn key_of(n: u64, plan: Plan) -> u64 {
-    // Neighbours of a batch have different keys; over the batches they come again in another order.
+    // Neighbouring messages in a batch have different keys, and the order of the keys differs from batch to batch.
     (n / BATCH * 7919 + n) % plan.keys
 }
 
@@ -189,7 +190,7 @@ fn one(kind: Kind, plan: Plan, options: &Options, contest: &mut Contest) -> Resu
                 let mut ids = std::mem::take(&mut kept);
                 for (id, payload) in &found {
                     check.take(payload)?;
-                    // Ids are given without gaps, so a third of each batch is kept.
+                    // Ids are assigned without gaps, so a third of each batch is retained.
                     match plan.is_scattered && id.is_multiple_of(3) {
                         true => kept.push(*id),
                         false => ids.push(*id),

@@ -7,10 +7,11 @@
 //! | `speed` | `+/+/telemetry/speed` | the same, with leading wildcards |
 //! | `tree` | `dev/1/#` | the topics of a device |
 //!
-//! Reads begin 20 times a second, the kinds in turn. The clock covers the begin of the snapshot, the search, and a copy of
-//! each topic and payload, as for a client. After each read, outside the clock, its matches are checked: their number, that
-//! no topic comes twice, that every message belongs to its topic and matches the filter, that its round is complete or
-//! being written, and that all messages of a device are of one round, because they were committed together.
+//! Reads begin 20 times a second, with the kinds of reads in turn. The measured time includes taking the snapshot, the
+//! search, and a copy of each topic and payload, as a client would need. After each read the matches are checked, which
+//! is not measured: their number is correct, no topic occurs twice, every message belongs to its topic and matches the
+//! filter, its round is complete or being written, and all messages of a device are of one round, because they were
+//! committed together.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -24,15 +25,15 @@ use crate::engine::Result;
 use crate::engine::data::Random;
 use crate::meter::Latencies;
 
-/// Time from the begin of a read to the begin of the next one.
+/// Time from the start of one read to the start of the next.
 const EVERY: Duration = Duration::from_millis(50);
 
 const KINDS: [&str; 4] = ["device", "parameter", "speed", "tree"];
 
-/// Progress of the writer, against which the reader checks its matches.
+/// Progress of the writer, with which the reader compares its matches.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// The last round of which all messages are committed.
+    /// The last round whose messages are all committed.
     pub(super) complete: AtomicU64,
     /// The round that is being written.
     pub(super) current: AtomicU64,
@@ -55,7 +56,7 @@ struct Found {
     ends: Vec<(usize, usize)>,
 }
 
-/// Reads until the writer has ended, at least once with each filter.
+/// Reads until the writer has finished, at least once with each filter.
 pub(super) fn read_until_end(
     telemetry: Telemetry,
     names: &[String],
@@ -122,7 +123,7 @@ impl Found {
         })
     }
 
-    /// The first thing that is wrong with the matches.
+    /// The first problem that is found in the matches.
     fn problem(
         &self,
         filter: &Filter,

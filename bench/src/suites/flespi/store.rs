@@ -1,4 +1,4 @@
-//! The stores of retained topics: ours, and other ways to keep the same messages.
+//! The stores of retained topics: ours, and alternative layouts for the same messages.
 //!
 //! ```text
 //! keyspace   TIDALITE       the topics of Tidalite: one ordered keyspace, with sets of the names of each level

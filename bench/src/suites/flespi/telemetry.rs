@@ -1,8 +1,9 @@
-//! The parts `topics` and `topics-max`: all retained topics overwritten again and again, with wildcard reads meanwhile.
+//! The parts `topics` and `topics-max`: all retained topics are overwritten repeatedly, while another thread reads with
+//! wildcards.
 //!
 //! In each round every device sends one message, which overwrites the topics of its 50 parameters; the order of the
-//! devices changes from round to round. A durable commit takes the messages of `--batch` topics. In `topics` a round takes
-//! a second, unless the store is slower; in `topics-max` commits follow each other without a pause.
+//! devices changes from round to round. A durable commit contains the messages of `--batch` topics. In `topics` a round
+//! takes a second, unless the store is slower; in `topics-max` commits follow each other without a pause.
 //!
 //! | case | |
 //! |---|---|
@@ -14,7 +15,7 @@
 //! | `...-read` | p99 of all wildcard reads, in ms |
 //! | `...-read-device`, `...-read-parameter`, `...-read-speed`, `...-read-tree` | p99 of one kind of read ([`reader`](super::reader)) |
 //!
-//! At the end a scan checks that every topic has the message of the last round, or of the round before.
+//! At the end a scan checks that every topic has the message of the last round or of the previous one.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -34,10 +35,10 @@ use crate::engine::{Kind, Result};
 use crate::meter::{Latencies, Meter, Sample};
 use crate::os;
 
-/// Bytes of memory that a topic takes at most, in a file with pages that a reader holds.
+/// Maximum bytes of a topic in a file in which a reader holds pages.
 const TOPIC_BYTES: u64 = 1000;
 
-/// Runs a part. `is_paced`: a round takes a second.
+/// Runs a part. If `is_paced`, a round takes a second.
 pub(super) fn run(
     part: &str,
     is_paced: bool,
@@ -95,7 +96,7 @@ struct One<'s> {
     each: usize,
 }
 
-/// A commit: the begin of its transaction since the begin of the measurement, and its number of topics.
+/// A commit: the start of its transaction, relative to the start of the measurement, and its number of topics.
 struct Commit {
     begin: Duration,
     topics: u64,
@@ -112,7 +113,7 @@ struct Written {
 }
 
 impl One<'_> {
-    /// Overwrites topics for this time, while another thread reads.
+    /// Overwrites topics during this time, while another thread reads.
     fn overwrite(&self, is_paced: bool, time: Duration) -> Result<(Written, Reads)> {
         let progress = Progress::default();
         let mut devices: Vec<u64> = (0..self.telemetry.devices).collect();
@@ -179,7 +180,8 @@ impl One<'_> {
         })
     }
 
-    /// Publishes the messages of devices in one transaction. Returns the time of the transaction, and of its commit alone.
+    /// Publishes the messages of some devices in one transaction. Returns the time of the transaction, and the time of
+    /// its commit alone.
     fn publish(&self, round: u64, devices: &[u64]) -> Result<(Duration, Duration)> {
         let numbers = devices
             .iter()
@@ -220,13 +222,13 @@ impl One<'_> {
     }
 }
 
-/// Topics per second of the commits that begin in the first or last tenth of the time until `end`. A commit lasts until the
-/// next one begins, so that pauses count.
+/// Topics per second of the commits that begin in the first or last tenth of the time until `end`. A commit counts as
+/// lasting until the next one begins, so that pauses are included.
 fn rate(commits: &[Commit], end: Duration, is_last: bool) -> f64 {
     let tenth = end / 10;
     let (from, to) = match is_last {
         false => (0, commits.partition_point(|commit| commit.begin < tenth)),
-        // A commit that takes longer than the last tenth counts as a whole.
+        // A commit that takes longer than the last tenth is included as a whole.
         true => (
             commits
                 .partition_point(|commit| commit.begin < end - tenth)
@@ -264,7 +266,7 @@ impl Cases<'_> {
         }
     }
 
-    /// Adds the p99 of times, with the other quantiles.
+    /// Adds the p99 of the times, together with the other quantiles.
     fn times(&mut self, case: &str, times: Latencies) {
         let latency = times.spread();
         let sample = Sample {

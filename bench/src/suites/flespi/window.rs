@@ -1,5 +1,5 @@
-//! The part `window`: all topics delivered through a window of 20 messages, as to a client with a receive maximum of 20,
-//! which acknowledges them before it gets the next ones.
+//! The part `window`: all topics are delivered through a window of 20 messages, as to a client with a receive maximum
+//! of 20 that acknowledges these messages before it gets the next ones.
 //!
 //! | case | |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `window-overlapping` | as `window`, with two filters more that match some of the topics again |
 //! | `window-unlimited` | one page without a limit of messages |
 //!
-//! Every topic must be delivered exactly once, whatever the filters.
+//! Every topic must be delivered exactly once, whichever filters are used.
 
 use ::tidalite::Database;
 use ::tidalite::topics::Topics;
@@ -81,7 +81,7 @@ struct Window<'w> {
 }
 
 impl Window<'_> {
-    /// Delivers all matches in pages of at most `credit`; `is_renewed`: each page in a new snapshot.
+    /// Delivers all matches in pages of at most `credit`. If `is_renewed`, each page uses a new snapshot.
     fn deliver(
         &mut self,
         filters: &[&str],

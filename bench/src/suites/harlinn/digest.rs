@@ -1,8 +1,8 @@
 //! Digests of the rows that were read, with which Tidalite, the peer and the data itself are compared.
 //!
-//! The consumer of `read` and `cold` touches every column of every row: floats are summed with eight accumulators,
-//! times and integers are xor-ed. It does equal work for the peer, over rows, and for Tidalite, over columns. For both
-//! it is compiled for the widest vectors of this machine, like a program built for the machine: compiled for the
+//! The consumer of `read` and `cold` processes every column of every row: floats are summed with eight accumulators,
+//! times and integers are xor-ed. It does the same work over rows for the peer, and over columns for Tidalite. For both
+//! it is compiled for the widest vectors of this machine, like a program built for the machine: when compiled for the
 //! baseline, its loop took 44 % of the samples in a profile of Tidalite.
 
 #![expect(unsafe_code, reason = "functions compiled for what the machine has")]

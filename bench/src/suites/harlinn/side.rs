@@ -68,7 +68,7 @@ impl Expected {
         }
     }
 
-    /// Checks integers exactly, and the sum up to the effect of the order of summation.
+    /// Checks that the integers are exact, and that the sum is right up to the effect of the order of summation.
     ///
     /// # Panics
     /// If the pass has returned other data.
@@ -81,7 +81,7 @@ impl Expected {
         self.check_near(what, got.sum);
     }
 
-    /// Checks exactly a sum in the order of the rows.
+    /// Checks that the pass returned exactly, bit by bit, the sum of the values added in row order.
     ///
     /// # Panics
     /// If the pass has returned other data.
@@ -94,7 +94,7 @@ impl Expected {
         );
     }
 
-    /// Checks a sum up to the effect of the order of summation.
+    /// Checks that a sum is right up to the effect of the order of summation.
     ///
     /// # Panics
     /// If the sum differs by more than that.

@@ -1,4 +1,4 @@
-//! The aims of the suite beside the measured figures.
+//! The aims of the suite with the measured figures.
 
 use crate::args::Options;
 use crate::contest::Contest;
@@ -8,7 +8,7 @@ use crate::report::{self, Aim};
 const B_TREES: [&str; 3] = ["lmdb", "libmdbx", "redb"];
 const LSM_TREES: [&str; 2] = ["fjall", "rocksdb"];
 
-/// Formats the aims as a table in Markdown. They are meant for ten and for a hundred million keys.
+/// Formats the aims as a table in Markdown. They apply to ten million and to a hundred million keys.
 pub(crate) fn aims(contest: &Contest, options: &Options) -> String {
     let ours = |case: &str| contest.median(case, TIDALITE_HASH.name);
     let best = |cases: &[&str], peers: &[&str]| {

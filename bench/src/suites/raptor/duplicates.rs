@@ -1,4 +1,4 @@
-//! `Duplicates_Set_and_Get`: a hundred records for each of 1,000 GUIDs, and each one fetched.
+//! `Duplicates_Set_and_Get`: a hundred records for each of 1,000 GUIDs; each record is fetched.
 
 use tidalite::Durability;
 use tidalite::hash_table::HashTableOptions;
@@ -24,7 +24,7 @@ pub(super) fn run(own: &mut Own<'_>) -> Result<()> {
     let options = HashTableOptions::new().duplicates(true);
     let mut latencies = Latencies::default();
     let meter = Meter::start(dir.path());
-    // The records of a GUID are set in turn, a round of all GUIDs after the other.
+    // Records are set in rounds; each round sets one record of each GUID.
     let turns_of_batch = (BATCH / guids).max(1) as usize;
     let turns: Vec<u64> = (0..EACH).collect();
     for batch in turns.chunks(turns_of_batch) {

@@ -1,5 +1,5 @@
-//! One engine of the contest: loads GUIDs and texts, reopens the database, and gets values before and after the engine
-//! has merged the runs of the load.
+//! Measures one engine of the contest: loads GUIDs and texts, reopens the database, and gets values before and after
+//! the engine has merged the runs of the load.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,11 +20,11 @@ use crate::os;
 const BATCH: u64 = 10_000;
 /// Maximum number of keys of a part.
 const PART_MAX: u64 = 1_000_000;
-/// Maximum number of gets of a case; before it as many gets warm the caches.
+/// Maximum number of gets of a case. The same number of gets warms the caches before the measurement.
 const GETS_MAX: u64 = 2_000_000;
-/// Number of keys of a call that gets many.
+/// Number of keys in a call that gets many.
 const MANY: usize = 100;
-/// Number of gets in a snapshot beside the writer.
+/// Number of gets in each snapshot while another thread writes.
 const GETS_OF_SNAPSHOT: u64 = 1000;
 
 /// Runs one engine in a directory, and adds its samples to the contest.
@@ -157,7 +157,7 @@ impl One<'_> {
     /// Sets all keys.
     fn load(&self, tell: Tell<'_>) -> Result<()> {
         let mut latencies = Latencies::default();
-        // The number of keys that are there at a time.
+        // The number of keys that exist at each time.
         let mut course = vec![(0, Duration::ZERO)];
         let meter = Meter::of(&*self.engine, self.dir);
         let begin = Instant::now();
@@ -185,7 +185,7 @@ impl One<'_> {
         tell("written", "bytes/key", Sample::of(written))
     }
 
-    /// Counts the keys, of which there must be so many; returns the seconds.
+    /// Counts the keys and compares their number with `expected`; returns the seconds.
     fn count(&self, expected: u64) -> Result<f64> {
         let (begin, mut count) = (Instant::now(), 0);
         self.engine.read(&mut |reader| {
@@ -238,7 +238,7 @@ impl One<'_> {
         tell(&format!("{prefix}get-many"), "gets/s", sample)
     }
 
-    /// Gets random keys among the first `there` in one snapshot; returns their number.
+    /// Gets random keys among the first `there` keys in one snapshot; returns the number of gets.
     fn single_gets(&self, random: &mut Random, there: u64, gets: u64) -> Result<(Latencies, u64)> {
         let mut latencies = Latencies::default();
         self.engine.read(&mut |reader| {
@@ -269,7 +269,7 @@ impl One<'_> {
                 let meter = Meter::start(self.dir);
                 loop {
                     let is_last = is_done.load(Ordering::Acquire);
-                    // The keys of a commit that has returned are in every snapshot that begins now.
+                    // When a commit has returned, its keys are in every snapshot that begins afterwards.
                     let there = there.load(Ordering::Acquire);
                     let (times, new) = self.single_gets(&mut random, there, GETS_OF_SNAPSHOT)?;
                     latencies.join(times);
@@ -308,7 +308,7 @@ impl One<'_> {
     }
 }
 
-/// Gets many random keys among the first `there` with one call; returns false if the engine has no such call.
+/// Gets many random keys among the first `there` keys with one call; returns false if the engine has no such call.
 fn many_gets(reader: &mut dyn Read, random: &mut Random, there: u64) -> Result<bool> {
     let mut guids: [Guid; MANY] = [[0; 16]; MANY];
     for to in &mut guids {

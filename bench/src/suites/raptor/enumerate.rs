@@ -1,4 +1,4 @@
-//! `Enumerate`: 100,001 GUIDs, listed from a GUID on.
+//! `Enumerate`: 100,001 GUIDs, listed beginning at a given GUID.
 
 use tidalite::hash_table::HashTableOptions;
 
@@ -7,7 +7,7 @@ use super::own::{Own, open, read, set_texts};
 use crate::engine::Result;
 use crate::meter::{Latencies, Meter};
 
-/// Number of GUIDs from which the index is listed, among them some that do not exist.
+/// Number of GUIDs at which a listing begins; some of them do not exist.
 const FROM: u64 = 20;
 
 pub(super) fn run(own: &mut Own<'_>) -> Result<()> {
@@ -21,7 +21,7 @@ pub(super) fn run(own: &mut Own<'_>) -> Result<()> {
     let meter = Meter::start(dir.path());
     read(&db, |table| {
         for turn in 0..FROM {
-            // Every second one does not exist.
+            // Every second GUID does not exist.
             let from = guid(turn * count / FROM + turn % 2 * count);
             let expected = &all[all.partition_point(|guid| *guid < from)..];
             listed += expected.len() as u64;

@@ -1,4 +1,4 @@
-//! Keys and values: GUIDs, computed from numbers, and their texts.
+//! Keys and values: GUIDs that are computed from numbers, and their texts.
 
 use crate::engine::Result;
 use crate::engine::data::Random;
@@ -10,10 +10,10 @@ const TEXT_BYTES: usize = 36;
 /// Number of bytes of a GUID and its text.
 pub(super) const PAIR_BYTES: u64 = (size_of::<Guid>() + TEXT_BYTES) as u64;
 
-/// GUID number `n`; all differ, and their order is random.
+/// GUID number `n`. All GUIDs are different, and their order is random.
 #[inline]
 pub(super) fn guid(n: u64) -> Guid {
-    // The first number of a generator depends on its seed one-to-one.
+    // The first random number is a one-to-one function of the seed.
     let mut random = Random::new(n);
     let mut guid = [0; 16];
     guid[..8].copy_from_slice(&random.next().to_be_bytes());

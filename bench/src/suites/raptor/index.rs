@@ -1,4 +1,5 @@
-//! Pure index speed: GUIDs and numbers in memory, beside the hash table `hashbrown` and the standard library's `BTreeMap`.
+//! Pure index speed: GUIDs and numbers in memory, compared with the hash table `hashbrown` and the standard library's
+//! `BTreeMap`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::engine::data::Random;
 use crate::engine::{Kind, Result};
 use crate::meter::{Latencies, Meter};
 
-/// Number of keys of a call that gets many.
+/// Number of keys in a call that gets many.
 const MANY: usize = 100;
 
 const fn map(name: &'static str) -> Kind {
@@ -53,7 +54,7 @@ pub(super) fn run(own: &mut Own<'_>) -> Result<()> {
     )
 }
 
-/// A random GUID with its number.
+/// A random GUID, with its number.
 fn any<'g>(guids: &'g [Guid], random: &mut Random) -> (u64, &'g Guid) {
     let n = random.below(guids.len() as u64);
     (n, &guids[n as usize])

@@ -1,4 +1,4 @@
-//! The sets and gets that the article's tests share, and where their samples go. Commits are durable.
+//! The sets and gets that the article's tests share, and the reporting of their samples. Commits are durable.
 
 use std::path::Path;
 
@@ -19,9 +19,9 @@ use crate::os;
 pub(super) const BATCH: u64 = 10_000;
 /// Name of the table.
 pub(super) const TABLE: &str = "guids";
-/// Number of keys of the article's usual runs; its other counts are scaled in proportion to `--keys`.
+/// Number of keys in the article's usual runs; its other counts are scaled in proportion to `--keys`.
 const KEYS_FULL: u64 = 10_000_000;
-/// Number of keys of a call that gets many.
+/// Number of keys in a call that gets many.
 const MANY: usize = 100;
 
 pub(super) const SETS: Unit = ("sets/s", false);
@@ -40,7 +40,7 @@ impl Own<'_> {
         (scaled as u64).clamp(50, full)
     }
 
-    /// A new directory for the files of a test that sets so many pairs.
+    /// A new directory for the files of a test that sets this number of pairs.
     pub(super) fn dir(&self, pairs: u64, pair_bytes: u64) -> Result<os::TempDir> {
         let dir = os::TempDir::within(&self.options.dir, "raptor")?;
         let bytes = pairs * pair_bytes;
@@ -100,7 +100,7 @@ pub(super) fn read<T>(
     work(&table)
 }
 
-/// Gets the texts of random GUIDs among the first `there`.
+/// Gets the texts of random GUIDs among the first `there` GUIDs.
 pub(super) fn get_texts(
     table: &HashTable<'_, Guid, str>,
     random: &mut Random,
@@ -116,7 +116,7 @@ pub(super) fn get_texts(
     Ok(latencies)
 }
 
-/// Gets the texts of random GUIDs, many with a call.
+/// Gets the texts of random GUIDs, many in each call.
 pub(super) fn get_many_texts(
     table: &HashTable<'_, Guid, str>,
     random: &mut Random,
@@ -134,7 +134,8 @@ pub(super) fn get_many_texts(
     Ok(latencies)
 }
 
-/// Measures gets of the texts of the first `count` GUIDs, as many as there are, one by one and many with a call.
+/// Measures gets of the texts of the first `count` GUIDs. There are `count` gets, first one by one, then many in each
+/// call.
 pub(super) fn measure_gets(
     own: &mut Own<'_>,
     db: &Database,
@@ -162,7 +163,7 @@ pub(super) fn measure_gets(
     Ok(())
 }
 
-/// The names of the cases with a number of keys.
+/// The names of the cases for a number of keys.
 pub(super) struct Case {
     pub(super) prefix: &'static str,
     pub(super) label: String,

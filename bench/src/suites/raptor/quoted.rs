@@ -1,15 +1,15 @@
-//! The figures of RaptorDB's article, as participants of the cases. They were measured from 2012 to 2013, on machines of
-//! the day, and their commits are not synced.
+//! The figures of RaptorDB's article, as participants of the cases. They were measured in 2012 and 2013, on machines of
+//! that time; commits were not synced.
 
 use crate::child::Unit;
 use crate::contest::Contest;
 use crate::engine::Kind;
 use crate::meter::Sample;
 
-/// A quoted figure: a rate, or for `memory` MiB.
+/// A quoted figure: a rate, or MiB for `memory`.
 struct Figure {
     case: &'static str,
-    /// Number of keys of the measurement.
+    /// Number of keys in the measurement.
     keys: u64,
     engine: &'static str,
     value: f64,
@@ -26,11 +26,11 @@ const fn figure(case: &'static str, keys: u64, engine: &'static str, value: f64)
 
 const M: u64 = 1_000_000;
 const MILLION: f64 = 1e6;
-/// MiB in a gigabyte of the article.
+/// MiB in a gigabyte as used in the article.
 const GB: f64 = 1024.0;
 
-/// "Pure Index speed", "Really big data sets!" (version 2.0, Xeon X3430), the best of the ten runs of version 2.3 in "Item
-/// count: 10,000,000", and "Index parameter tuning".
+/// The figures are from the sections "Pure Index speed", "Really big data sets!" (version 2.0, Xeon X3430), "Item
+/// count: 10,000,000" (the best of the ten runs of version 2.3), and "Index parameter tuning".
 const FIGURES: [Figure; 33] = [
     figure("index-set", M, "mgindex", MILLION / 0.6),
     figure("index-set", M, "raptordb-1-btree", MILLION / 9.1),

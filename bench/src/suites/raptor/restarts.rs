@@ -40,7 +40,7 @@ pub(super) fn shutdown(own: &mut Own<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Removes every fourth GUID, a third of them in each opening, and gets all GUIDs after the next opening.
+/// Removes every fourth GUID, a third of these in each opening, and gets all GUIDs after the next opening.
 pub(super) fn removals(own: &mut Own<'_>) -> Result<()> {
     const OPENINGS: u64 = 3;
     let count = own.scaled(1_000_000);

@@ -1,5 +1,5 @@
-//! Sets and gets of a million to a hundred million GUIDs, with whole keys and with compact ones, and in databases with
-//! pages of several sizes.
+//! Sets and gets of a million to a hundred million GUIDs: with whole keys, with compact keys, and in databases with
+//! several page sizes.
 
 use tidalite::Options as DatabaseOptions;
 use tidalite::hash_table::{HashTableOptions, KeyForm};
@@ -64,7 +64,7 @@ fn all(own: &mut Own<'_>, prefix: &'static str, options: &HashTableOptions) -> R
     Ok(())
 }
 
-/// Page sizes of the database in bytes, the default one first.
+/// Page sizes of the database in bytes, with the default first.
 const PAGES: [(&str, usize); 6] = [
     ("tidalite-hash", 4096),
     ("pages-of-1024", 1024),
@@ -74,7 +74,7 @@ const PAGES: [(&str, usize); 6] = [
     ("pages-of-65536", 65_536),
 ];
 
-/// The sweep of page sizes. The article's parameter is the number of items of a page.
+/// Measures several page sizes. The corresponding parameter in the article is the number of items of a page.
 pub(super) fn page_sizes(own: &mut Own<'_>) -> Result<()> {
     let count = own.scaled(MILLION);
     for (name, bytes) in PAGES {

@@ -1,5 +1,5 @@
-//! Keys that are texts: `RaptorDBString_test` with 100,000 keys of 1 KB, hashed and without regard to case, and
-//! `StringKeyTest` with keys of up to 250 bytes.
+//! Text keys: `RaptorDBString_test` with 100,000 keys of 1 KB, hashed and ignoring case, and `StringKeyTest` with keys
+//! of up to 250 bytes.
 
 use tidalite::Durability;
 use tidalite::hash_table::{HashTableOptions, KeyForm};
@@ -41,7 +41,7 @@ pub(super) fn run(own: &mut Own<'_>) -> Result<()> {
     measure(own, "strings", &HashTableOptions::new(), short, short)
 }
 
-/// Sets the keys that `set` makes of numbers, and gets the keys that `get` makes of them.
+/// Sets the keys that `set` creates from numbers, and gets the keys that `get` creates from numbers.
 fn measure(
     own: &mut Own<'_>,
     name: &str,

@@ -1,5 +1,6 @@
-//! `Multithread_test`: two threads set a million GUIDs each, beside a reader of two million. Transactions of writers
-//! follow each other; the reader takes a new snapshot every 1,000 gets, and finds every key whose commit has returned.
+//! `Multithread_test`: two threads set a million GUIDs each, while a reader gets two million. Each writer runs one
+//! transaction after the other; the reader takes a new snapshot every 1,000 gets, and must find every key whose commit
+//! has returned.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -26,7 +27,7 @@ pub(super) fn run(own: &mut Own<'_>) -> Result<()> {
     let each = own.scaled(1_000_000);
     let dir = own.dir(WRITERS * each, PAIR_BYTES)?;
     let db = open(dir.path())?;
-    // An empty table, so that the reader finds it.
+    // Creates an empty table, so that the reader finds it.
     let mut txn = db.begin_write()?;
     txn.hash_table::<Guid, str>(TABLE)?;
     txn.commit()?;
@@ -48,7 +49,7 @@ pub(super) fn run(own: &mut Own<'_>) -> Result<()> {
                 all.join(latencies?);
                 Ok(all)
             });
-            // A writer that failed must not let the reader wait for its keys.
+            // If a writer fails, the reader must not wait for its keys.
             if written.is_err() {
                 there[0].store(u64::MAX, Ordering::Release);
             }
@@ -87,7 +88,7 @@ fn write(db: &Database, writer: u64, each: u64, there: &AtomicU64) -> Result<Lat
     Ok(latencies)
 }
 
-/// Gets keys of both writers, as soon as there are some.
+/// Gets keys of both writers, as soon as some keys exist.
 fn get(
     db: &Database,
     dir: &std::path::Path,

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &WindowArgs, terminal: &mut Terminal<'_>) -> Outcome {
             .collect(),
         None => Vec::new(),
     };
-    // Without --group-by every series is a group, and its name is the first column, as without --fill.
+    // Without --group-by, every series is a group of its own, and its name is the first column, as without --fill.
     let with_series = args.format.format.names_series(infos.len());
     let groups: Vec<(Vec<Cell>, SelectionQuery<'_, '_>)> = match &args.group_by {
         Some(_) => {

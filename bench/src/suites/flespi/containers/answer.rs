@@ -1,13 +1,13 @@
-//! Questions to a store of messages, and its answers. Answers have only integers, so that the answers of all stores are equal
-//! to the bit.
+//! Questions to a store of messages, and its answers. Answers contain only integers, so that the answers of all stores
+//! are exactly equal.
 
 /// An hour in nanoseconds.
 pub(super) const HOUR: i64 = 3_600_000_000_000;
 
-/// The form in which messages are handed to a store.
+/// The form in which messages are passed to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As the store has prepared them before.
+    /// The messages that the store has prepared before.
     Prepared,
     /// JSON texts.
     Text,
@@ -21,7 +21,7 @@ pub(super) struct Span {
     pub(super) to: i64,
 }
 
-/// Which messages of an interval are read, and how.
+/// The selection and the form of the messages of an interval that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// All messages, each decoded to a document.
@@ -34,10 +34,10 @@ pub(super) enum Reading {
     Filtered,
 }
 
-/// Where figures are computed from.
+/// The source from which figures are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// The series of a container; of a peer, the column.
+    /// The series of a container; for a peer, the column.
     Series,
     /// The documents.
     Documents,
@@ -48,9 +48,10 @@ pub(super) enum Source {
 pub(super) struct Answer {
     /// Number of messages.
     pub(super) found: u64,
-    /// Sum of their times, which may wrap.
+    /// Sum of their times; it may wrap around.
     times: i64,
-    /// Sum of their speeds in tenths; of projected messages, of their three numbers in units of the last decimal.
+    /// Sum of their speeds in tenths. For projected messages, the sum of their three numbers in units of their last
+    /// decimals.
     values: i64,
 }
 
@@ -68,12 +69,12 @@ impl Answer {
     }
 }
 
-/// A number in units of its last decimal.
+/// A number as an integer, in units of its last decimal.
 pub(super) fn units(value: f64, decimals: i32) -> i64 {
     (value * 10f64.powi(decimals)).round() as i64
 }
 
-/// The three projected numbers as one value of an answer.
+/// The three projected numbers, combined into the value of an answer.
 pub(super) fn projected(speed: f64, battery: f64, latitude: f64) -> i64 {
     units(speed, 1) + units(battery, 2) + units(latitude, 5)
 }

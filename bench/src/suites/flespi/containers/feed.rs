@@ -1,8 +1,9 @@
-//! The messages of the part `containers`: telemetry of devices that send in turn. Each number of a device is a random walk.
+//! The messages of the part `containers`: telemetry of devices that send in turn. Each numeric field of a device is a
+//! random walk.
 //!
-//! A message is a JSON object of about 300 bytes with 20 fields: 12 numbers with one to three decimals, 3 integers, 2 booleans,
-//! 2 texts, and a position, which is an object of three numbers. All messages follow from the plan, so every store gets the
-//! same ones. [`Known`] keeps everything that the right answers need.
+//! A message is a JSON object of about 300 bytes with 20 fields: 12 numbers with one to three decimals, 3 integers, 2
+//! booleans, 2 texts, and a position, which is an object of three numbers. The plan determines all messages, so every
+//! store gets the same ones. [`Known`] keeps all data from which the correct answers are computed.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -14,21 +15,21 @@ use crate::engine::data::Random;
 const BEGIN: i64 = 1_704_067_200_000_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// The filter of the part, in the two languages. [`Walk::matches`] says the same.
+/// The filter of the part, in both languages. [`Walk::matches`] evaluates the same condition.
 pub(super) const FILTER: &str = "engine > 90 && sats >= 12";
 pub(super) const FILTER_SQL: &str =
     "json_extract(body, '$.engine') > 90 AND json_extract(body, '$.sats') >= 12";
 /// The fields of the projection.
 pub(super) const PROJECTED: [&str; 3] = ["speed", "battery", "pos.lat"];
 
-/// A number that changes at random: its name, number of decimals, least and greatest value, and the greatest change from a
-/// message to the next. Values are in units of the last decimal.
+/// A number that changes at random: its name, number of decimals, least and greatest value, and the greatest change
+/// between two messages. Values are in units of the last decimal.
 struct Number(&'static str, u32, i64, i64, i64);
 
 const SPEED: usize = 0;
 const BATTERY: usize = 3;
 const ENGINE_TEMP: usize = 4;
-/// Number of the fields with decimals, which come first.
+/// Number of fields with decimals, which are the first fields.
 const DECIMALS: usize = 11;
 const RPM: usize = 11;
 const SATELLITES: usize = 12;
@@ -58,7 +59,7 @@ const NUMBERS: [Number; 17] = [
     Number("alt", 0, 0, 900, 2),
 ];
 
-/// How many messages there are, of how many devices, and how often a device sends one.
+/// The number of messages, the number of devices, and the interval between the messages of a device.
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub(super) devices: u64,
@@ -92,12 +93,12 @@ impl Plan {
         self.devices * self.each
     }
 
-    /// Time of a message of a device. No two devices have the same times.
+    /// Time of a message of a device. All devices have different times.
     fn time(self, device: u64, nth: u64) -> i64 {
         BEGIN + nth as i64 * self.step + device as i64
     }
 
-    /// The interval that has exactly these messages of a device.
+    /// The interval that contains exactly these messages of a device.
     pub(super) fn span(self, device: u64, nth: &Range<u64>) -> Span {
         Span {
             device: device as usize,
@@ -168,7 +169,7 @@ impl Walk {
         for i in [LATITUDE, LONGITUDE, ALTITUDE] {
             number(&mut text, i);
         }
-        // The comma behind the last number of the position.
+        // Removes the comma after the last number of the position.
         text.pop();
         text.push_str("}}");
         text
@@ -179,17 +180,18 @@ fn decimal(value: i64, decimals: u32) -> f64 {
     value as f64 / 10f64.powi(decimals as i32)
 }
 
-/// A message, not yet stored.
+/// A message that is not stored yet.
 pub(super) struct Telemetry {
     pub(super) device: usize,
     pub(super) time: i64,
     pub(super) text: String,
-    /// Two numbers of the text.
+    /// Two of the numbers in the text.
     pub(super) speed: f64,
     pub(super) battery: f64,
 }
 
-/// All messages in the order in which they are stored: the first message of each device, then the second ones.
+/// Generates all messages in the order in which they are stored: the first message of each device, then the second
+/// ones, and so on.
 pub(super) struct Feed {
     plan: Plan,
     walks: Vec<Walk>,
@@ -211,7 +213,7 @@ impl Feed {
         }
     }
 
-    /// What the messages were; after the last one.
+    /// The data about all messages; call it after the last message.
     pub(super) fn known(self) -> Known {
         self.known
     }
@@ -240,7 +242,7 @@ impl Iterator for Feed {
     }
 }
 
-/// The right answers.
+/// Data from which the correct answers are computed.
 pub(super) struct Known {
     plan: Plan,
     /// The speed of each message in tenths.
@@ -277,7 +279,7 @@ impl Known {
         i64::from(self.speeds[(nth * self.plan.devices + device) as usize])
     }
 
-    /// The answer for these messages of a device, read as whole documents.
+    /// The correct answer for these messages of a device, read as whole documents.
     pub(super) fn of(&self, device: u64, nth: Range<u64>) -> Answer {
         let mut answer = Answer::default();
         for nth in nth {
@@ -286,7 +288,7 @@ impl Known {
         answer
     }
 
-    /// The figures of all messages of a device.
+    /// The correct hourly figures for all messages of a device.
     pub(super) fn hours(&self, device: u64) -> Vec<Hour> {
         let mut hours: Vec<Hour> = Vec::new();
         for nth in 0..self.plan.each {

@@ -1,4 +1,4 @@
-//! The containers of Tidalite: one for each device, which its first message creates.
+//! The containers of Tidalite: one for each device, created by its first message.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn number(value: Option<&FieldValue>) -> f64 {
     match value.and_then(FieldValue::as_number) {
         Some(FieldNumber::Integer(x)) => x as f64,
         Some(FieldNumber::Float(x)) => x,
-        // It counts as 0 in the answer, which then differs from the right one.
+        // A missing number counts as 0 in the answer, which then differs from the correct one.
         None => f64::NAN,
     }
 }

@@ -1,5 +1,5 @@
-//! Messages in SQLite: a table with the key (device, time, seq) and the JSON as text; two numbers of it also have columns. The
-//! write-ahead log is synced by each commit (`synchronous=FULL`), as in `engine::sqlite`.
+//! Messages in SQLite: a table with the key (device, time, seq) and the JSON as text; two of its numbers also have
+//! columns. Each commit syncs the write-ahead log (`synchronous=FULL`), as in `engine::sqlite`.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ impl Sqlite {
     }
 
     fn insert(&self, messages: &[Telemetry], form: Form) -> Result<()> {
-        // Messages of one time would get ascending numbers; here each has a time of its own.
+        // Messages with equal times would need ascending numbers; in this benchmark all times are different.
         let sql = match form {
             Form::Prepared => "INSERT INTO messages VALUES(?1, ?2, 0, ?3, ?4, ?5)",
             Form::Text => {
@@ -96,7 +96,7 @@ pub(super) fn with_reader(
     Ok(snapshot.0.execute_batch("COMMIT")?)
 }
 
-/// Sums up the rows of a statement about an interval. `of_row` gives the value of a row for the answer.
+/// Sums up the rows that a statement returns for an interval. `of_row` returns the value of a row for the answer.
 fn answer_of(
     mut select: CachedStatement<'_>,
     span: Span,
@@ -110,7 +110,7 @@ fn answer_of(
     Ok(answer)
 }
 
-/// The speed in a text, after all of it was parsed.
+/// The speed in a JSON text, after the whole text was parsed.
 fn parsed_speed(text: &str) -> Result<i64> {
     let document = Document::from_json(text)?;
     match document.get("speed").and_then(FieldValue::as_number) {
@@ -140,7 +140,7 @@ impl Reader for Snapshot {
                 answer_of(select, span, |row| parsed_speed(row.get_ref(2)?.as_str()?))
             }
             Reading::Texts => answer_of(select, span, |row| {
-                // A caller gets a text of its own.
+                // A caller would get a copy of the text, so it is copied here.
                 let text: String = row.get(2)?;
                 if text.len() < 2 {
                     return Err("a message without text".into());

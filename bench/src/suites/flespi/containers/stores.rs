@@ -18,7 +18,7 @@ pub(super) fn create(
     })
 }
 
-/// Opens a store that exists, and runs work with a snapshot of it.
+/// Opens an existing store, and calls `work` with a snapshot of it.
 pub(super) fn with_reader(
     kind: Kind,
     dir: &Path,

@@ -21,7 +21,7 @@ pub(super) trait Queue {
     fn lease(&mut self, group: usize, limit: usize) -> Result<Vec<Delivered>>;
     /// Acknowledges leased messages of a group: all of them must be leased.
     fn ack(&mut self, group: usize, ids: &[u64]) -> Result<()>;
-    /// Number of stored messages, in whatever state.
+    /// Number of stored messages, in any state.
     fn left(&self) -> Result<u64>;
     /// Number of waits for the disk so far that are not calls of `fsync` or similar functions.
     fn silent_syncs(&self) -> u64;

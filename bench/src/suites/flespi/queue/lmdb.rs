@@ -1,7 +1,8 @@
-//! A queue in LMDB: ready messages by id, and leased messages by id with their deadlines. A lease moves rows from the one to
-//! the other, an acknowledgement deletes them. Both lie in the unnamed table, and the first byte of a key tells them apart.
+//! A queue in LMDB: ready messages by id, and leased messages by id with their deadlines. A lease moves rows from the
+//! ready to the leased messages, and an acknowledgement deletes them. Both kinds are in the unnamed table; the first
+//! byte of a key distinguishes them.
 //!
-//! Nothing finds leases that have lapsed; an index of deadlines would cost the peer more.
+//! Leases that have lapsed are not found; an index of deadlines would cost the peer more.
 
 use std::path::Path;
 
@@ -62,7 +63,7 @@ impl Queue for Lmdb {
                 entry = cursor.next()?;
             }
         }
-        // The deadline and the payload, which a second delivery would need.
+        // The row contains the deadline, and the payload, which a second delivery would need.
         let mut row = vec![0; 8];
         for (id, payload) in &found {
             txn.delete(&key(READY, *id))?;
@@ -78,7 +79,7 @@ impl Queue for Lmdb {
     fn ack(&mut self, _: usize, ids: &[u64]) -> Result<()> {
         let mut txn = self.env.begin(true)?;
         for id in ids {
-            // An error if the message is not leased.
+            // This returns an error if the message is not leased.
             txn.delete(&key(LEASED, *id))?;
         }
         txn.commit()?;

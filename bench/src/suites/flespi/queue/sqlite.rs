@@ -1,5 +1,5 @@
-//! A queue in SQLite: a table of jobs with the deadline of the lease, and a partial index of the ready ones. The write-ahead
-//! log is synced by each commit (`synchronous=FULL`), as in `engine::sqlite`.
+//! A queue in SQLite: a table of jobs with the deadline of the lease, and a partial index of the ready jobs. Each
+//! commit syncs the write-ahead log (`synchronous=FULL`), as in `engine::sqlite`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::face::{Delivered, Job, Queue};
 use crate::engine::Result;
 
-/// Any time after the run.
+/// A deadline after the end of any run.
 const DEADLINE: i64 = i64::MAX;
 
 pub(super) struct Sqlite(Connection);

@@ -128,7 +128,7 @@ pub(crate) enum Altered {
 }
 
 /// Determines the change that `create` makes to a table. `stored` are the options of the table, if it exists; `wanted`
-/// returns these options, changed by the options that the user has given.
+/// are these options, changed by the options that the user has given.
 pub(crate) fn alter<O: PartialEq>(
     place: &Place<'_>,
     stored: Option<&O>,

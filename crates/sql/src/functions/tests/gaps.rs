@@ -35,7 +35,7 @@ fn two_hosts(partitions: usize) -> SessionContext {
     )
 }
 
-/// Conditions for one day. The queries show times as hours and minutes, with the other columns.
+/// A condition that selects the first six hours of 2024.
 const DAY: &str = "WHERE time >= '2024-01-01T00:00:00Z' AND time < '2024-01-01T06:00:00Z'";
 
 #[test]
