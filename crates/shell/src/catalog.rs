@@ -1,4 +1,4 @@
-//! Tables and columns: the results of `.tables` and `.schema`, and the names for completion.
+//! Lists tables and columns: the results of `.tables` and `.schema`, and the names for completion.
 
 use crate::command::nearest;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tidalite_sql::arrow::datatypes::SchemaRef;
 use tidalite_sql::arrow::error::ArrowError;
 use tidalite_sql::{Connection, Result, TableKind, TableName};
 
-/// Maximum number of tables whose columns are completed, so that a database of many tables opens at once.
+/// Maximum number of tables whose columns are completed, so that a database with many tables opens without a delay.
 const TABLES_COMPLETED_MAX: usize = 1_000;
 
 /// The rows of `.tables`: the tables whose names match a pattern.
@@ -28,13 +28,13 @@ pub(crate) fn tables(connection: &mut Connection, pattern: Option<&str>) -> Resu
 
 /// The output of `.schema`.
 pub(crate) struct Schemas {
-    /// The statements that create the tables with typed columns, and the views.
+    /// The statements that create the tables with typed columns and the views.
     pub statements: String,
-    /// The columns of the other tables, if there are any.
+    /// The columns of all other tables, if there are any.
     pub columns: Option<RecordBatch>,
 }
 
-/// The schema of one table or of all tables. `Err` inside is the text for an unknown table.
+/// The schema of one table or of all tables. The inner `Err` is the error text for an unknown table.
 pub(crate) fn schema(
     connection: &mut Connection,
     table: Option<&str>,
@@ -106,7 +106,7 @@ fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch> 
     Ok(batch?)
 }
 
-/// Compares a table with a pattern in which `*` stands for any text. Case does not matter.
+/// Compares the name of a table with a pattern in which `*` matches any text. Case is ignored.
 fn is_match(pattern: &str, table: &TableName) -> bool {
     matches(&pattern.to_lowercase(), &table.name.to_lowercase())
 }
@@ -118,7 +118,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     let Some(mut text) = text.strip_prefix(head) else {
         return false;
     };
-    // Each part between two stars is found as early as possible, the last one at the end.
+    // Each part between two stars is searched at the earliest possible position, and the last part at the end.
     let mut parts = rest.split('*').peekable();
     while let Some(part) = parts.next() {
         if parts.peek().is_none() {
@@ -143,7 +143,7 @@ impl Names {
     /// Reads the names from the database. Names that cannot be read are not completed.
     pub(crate) fn read(connection: &mut Connection) -> Self {
         let mut tables = connection.tables().unwrap_or_default();
-        // The editor writes a name in one piece.
+        // The editor completes unqualified names only, so tables of attached files are omitted.
         tables.retain(|table| table.file.is_none());
         let tables = tables.iter().enumerate().map(|(index, table)| {
             let schema: Option<SchemaRef> = match index < TABLES_COMPLETED_MAX {

@@ -87,7 +87,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().map(|entry| entry.name)
 }
 
-/// The words that a command can have as its argument, if these are few.
+/// The words that a command accepts as its argument, if it accepts only a few words.
 pub(crate) fn choices(name: &str) -> Vec<&'static str> {
     match name {
         ".mode" => Mode::ALL.map(Mode::name).to_vec(),
@@ -116,7 +116,7 @@ impl Command {
         let Some((name, arguments)) = words.split_first() else {
             return Err("give a command: `.help` lists them".to_owned());
         };
-        // A semicolon after a command is a habit of SQL.
+        // A semicolon after a command is accepted, because SQL users type it out of habit.
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let arguments = match &arguments[..] {
             [before @ .., ";"] => before,
@@ -184,9 +184,9 @@ fn unknown(name: &str) -> String {
     format!("unknown command `{name}`; {near}`.help` lists the commands")
 }
 
-/// The name that is most similar to a word, if one is similar at all.
+/// The name that is most similar to a word; `None` if no name is similar.
 pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    /// Similarity from which a name is worth a suggestion.
+    /// Minimum similarity of a name that is suggested.
     const SIMILAR: f64 = 0.7;
     let rated = names.map(|name| (strsim::jaro_winkler(word, name), name));
     let similar = rated.filter(|(similarity, _)| *similarity >= SIMILAR);
@@ -194,7 +194,7 @@ pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> O
     best.map(|(_, name)| name)
 }
 
-/// The words of a line, separated by blanks; blanks in single or double quotes belong to a word.
+/// The words of a line, separated by blanks. Blanks in single or double quotes are part of a word.
 fn words(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut chars = line.trim().chars().peekable();
@@ -277,7 +277,7 @@ mod tests {
                 .lines()
                 .filter(|line| line.starts_with(&format!("{name} ")));
             assert_eq!(lines.count(), 1, "{name}");
-            // Without arguments the command is known, too.
+            // A command without its arguments is also recognised.
             let parsed = Command::parse(name);
             assert!(
                 !parsed.is_err_and(|error| error.contains("unknown")),

@@ -1,10 +1,10 @@
-//! Failures of a session, and their text with the place in the statement.
+//! Failures of a session, and their texts with the position in the statement.
 
 use std::fmt::Write;
 use std::io;
 use tidalite_sql::{Error, ErrorKind};
 
-/// A failure that has ended a statement, a dot command or the session. The session has printed it already, except
+/// A failure that ended a statement, a dot command or the session. The session has already printed it, except
 /// [`Failure::Output`].
 #[derive(Debug)]
 #[non_exhaustive]
@@ -22,8 +22,8 @@ pub enum Failure {
 /// Maximum number of characters of a line that are shown with a caret.
 const LINE_MAX: usize = 100;
 
-/// The text of an error: its kind, its message, and the line of the statement with a caret below the place. `place`
-/// names the input and the line in it at which the statement begins.
+/// The text of an error: its kind, its message, and the line of the statement with a caret below the position. `place`
+/// contains the name of the input, and the line in it at which the statement begins.
 pub(crate) fn describe(error: &Error, statement: &str, place: Option<(&str, usize)>) -> String {
     let message = error.to_string();
     // Some messages of the query engine have several lines.
@@ -53,7 +53,7 @@ fn excerpt(statement: &str, (line, column): (u64, u64)) -> Option<String> {
     let column = usize::try_from(column.checked_sub(1)?).ok()?;
     let line: Vec<char> = statement.lines().nth(line)?.chars().collect();
     let column = column.min(line.len());
-    // The part of a long line around the place.
+    // The part of a long line around the position.
     let from = column.saturating_sub(LINE_MAX / 2);
     let to = line.len().min(from + LINE_MAX);
     let shown = |c: &char| if c.is_control() { ' ' } else { *c };
@@ -75,7 +75,7 @@ mod tests {
         let shown = |text, at| excerpt(text, at).unwrap();
         assert_eq!(shown("SELECT x", (1, 8)), "  SELECT x\n         ^");
         assert_eq!(shown("a\n\tbc", (2, 3)), "   bc\n    ^");
-        // The end of the statement has no character.
+        // The end of the statement is after the last character.
         assert_eq!(shown("ab", (1, 9)), "  ab\n    ^");
         assert_eq!(excerpt("ab", (3, 1)), None);
         assert_eq!(excerpt("ab", (0, 0)), None);

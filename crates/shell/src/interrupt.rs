@@ -1,36 +1,36 @@
 //! Ctrl-C: cancels the running statement.
 //!
-//! The first signal cancels the statement. If the statement is still running when a later signal comes, the program ends,
-//! as it does for a signal outside of statements. While a pager shows a result, and at the prompt, signals are ignored:
-//! the pager and the line editor handle Ctrl-C.
+//! The first signal cancels the statement. If the statement is still running when a later signal arrives, the program
+//! ends, as it does if a signal arrives while no statement is running. While a pager shows a result, and at the prompt,
+//! signals are ignored: the pager and the line editor handle Ctrl-C.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_sql::CancelHandle;
 
-/// Time after a signal in which further signals are taken as the same request.
+/// Time after a signal within which further signals count as the same request.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// The activity of the program, for the handler of signals. Clones share it.
+/// The current activity of the program, which determines the effect of a signal. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Mutex<State>>);
 
-/// The activity that a signal meets.
+/// The activity during which a signal may arrive.
 #[derive(Debug, Default)]
 enum State {
     /// No statement: a signal ends the program.
     #[default]
     Idle,
-    /// A pager or the line editor is active, which handles Ctrl-C itself.
+    /// A pager or the line editor is active and handles Ctrl-C itself.
     Elsewhere,
-    /// A statement is running; with the time of the signal that has cancelled it.
+    /// A statement is running. The time is that of the signal that has cancelled it.
     Running(CancelHandle, Option<Instant>),
 }
 
 /// The effect of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
-    /// Nothing, or the statement was cancelled.
+    /// Nothing happens, or the statement is cancelled.
     Goes,
     /// The program ends.
     Ends,
@@ -56,17 +56,17 @@ impl Interrupt {
         own
     }
 
-    /// A signal cancels this statement from now on.
+    /// From now on, a signal cancels this statement.
     pub(crate) fn running(&self, cancel: CancelHandle) {
         self.set(State::Running(cancel, None));
     }
 
-    /// A signal has no effect from now on.
+    /// From now on, a signal has no effect.
     pub(crate) fn elsewhere(&self) {
         self.set(State::Elsewhere);
     }
 
-    /// A signal ends the program from now on.
+    /// From now on, a signal ends the program.
     pub(crate) fn idle(&self) {
         self.set(State::Idle);
     }

@@ -1,4 +1,4 @@
-//! The tokens of SQL text, as far as statements must be separated and coloured.
+//! Splits SQL text into tokens, as needed to separate and colour statements.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub(crate) struct Token {
     pub complete: bool,
 }
 
-/// Iterates over the tokens of a text, which cover it without gaps.
+/// Iterates over the tokens of a text. The tokens cover the text without gaps.
 pub(crate) fn tokens(text: &str) -> Tokens<'_> {
     Tokens { text, at: 0 }
 }
@@ -61,7 +61,7 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// The kind and length of the token at the start of a text; no length if the text ends inside it.
+/// The kind and the length of the token at the start of a text; the length is `None` if the text ends inside the token.
 fn scan(rest: &str, first: char) -> (Kind, Option<usize>) {
     match first {
         ';' => (Kind::Semicolon, Some(1)),
@@ -99,7 +99,7 @@ fn run(text: &str, mut condition: impl FnMut(char) -> bool) -> usize {
     text.find(|c| !condition(c)).unwrap_or(text.len())
 }
 
-/// Length of a text in quotes. The quote is doubled inside, or also escaped by a backslash.
+/// Length of a quoted text. The quote character is doubled inside, or optionally escaped by a backslash.
 fn quoted(text: &str, start: usize, quote: char, backslash: bool) -> Option<usize> {
     let mut chars = text[start..].char_indices().peekable();
     while let Some((at, c)) = chars.next() {

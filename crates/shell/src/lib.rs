@@ -23,7 +23,8 @@
 //! editor     the line editor
 //! ```
 //!
-//! A [`Shell`] writes to the [`Streams`] that it is given, so tests run it without a terminal. Only the editor needs one.
+//! A [`Shell`] writes to the [`Streams`] that are passed to it, so tests run it without a terminal. Only the editor
+//! needs a terminal.
 
 mod catalog;
 mod command;

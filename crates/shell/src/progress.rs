@@ -13,17 +13,17 @@ pub(crate) const APPEARS_AFTER: Duration = Duration::from_millis(500);
 /// Time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Shows the progress of one query until it is dropped. A thread draws, because the query may compute for long before
-/// its first row.
+/// Shows the progress of one query until it is dropped. A thread draws it, because the query may compute for a long
+/// time before its first row.
 pub(crate) struct Progress {
     rows: Arc<AtomicU64>,
-    /// Dropped to end the thread.
+    /// Dropping this ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Starts to measure time. Nothing is drawn before `delay` is over.
+    /// Starts measuring time. Nothing is drawn before `delay` has passed.
     pub(crate) fn start(delay: Duration, target: ProgressDrawTarget) -> Self {
         let rows = Arc::new(AtomicU64::new(0));
         let (stop, stopped) = channel::<()>();
@@ -63,7 +63,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread concerns the picture only.
+            // A panic in the thread affects only the spinner.
             let _ = thread.join();
         }
     }
@@ -76,7 +76,7 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    /// A terminal that collects all texts.
+    /// A terminal that collects all output.
     #[derive(Clone, Debug, Default)]
     struct Paper(Arc<Mutex<String>>);
 

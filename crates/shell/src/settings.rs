@@ -55,7 +55,7 @@ impl Mode {
         }
     }
 
-    /// The file format of a mode in which each result is a file of its own; `None` for modes that print text.
+    /// The file format of a mode that writes each result as a separate file; `None` for modes that print text.
     pub(crate) const fn file_format(self) -> Option<FileFormat> {
         match self {
             Self::Parquet => Some(FileFormat::Parquet),
@@ -64,7 +64,7 @@ impl Mode {
         }
     }
 
-    /// The text for NULL unless the user has set one. JSON has a NULL of its own.
+    /// The default text for NULL. JSON has its own NULL.
     pub(crate) const fn null_text(self) -> &'static str {
         match self {
             Self::Csv => "",
@@ -109,17 +109,17 @@ pub enum Explain {
 pub struct Settings {
     /// Format of results.
     pub mode: Mode,
-    /// Print the names of the columns, in the modes box, csv and markdown.
+    /// Whether to print the names of the columns, in the modes box, csv and markdown.
     pub headers: bool,
     /// Text for NULL; `None` selects the default of the mode.
     pub null_text: Option<String>,
     /// Width of tables in characters; `None` selects the width of the terminal.
     pub width: Option<u16>,
-    /// Print the time that each statement has taken.
+    /// Whether to print the time that each statement has taken.
     pub timer: bool,
-    /// Print query plans.
+    /// Whether to print query plans.
     pub explain: Explain,
-    /// Continue with the next statement after an error.
+    /// Whether to continue with the next statement after an error.
     pub keep_going: bool,
 }
 

@@ -4,28 +4,28 @@ use crate::progress::Progress;
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
 
-/// Number of lines at the end of the screen that a result must leave free: the next prompt.
+/// Number of lines at the bottom of the screen that a result must leave free, for the next prompt.
 const LINES_FREE: usize = 1;
 
 /// Writes one result.
 pub(crate) struct Sink<'a> {
     out: &'a mut dyn Write,
     paging: Paging,
-    /// The spinner; it ends before anything is written to the terminal that shows it.
+    /// The spinner. It ends before anything is written to the terminal on which it is drawn.
     progress: Option<Progress>,
 }
 
 /// Whether a pager shows the result.
 enum Paging {
-    /// Output is written as it comes.
+    /// Output is written immediately.
     Never,
-    /// Output is held back until it is known whether it fits the screen.
+    /// Output is held back until it is known whether it fits on the screen.
     Undecided {
         pager: Option<String>,
         held: Vec<u8>,
         lines_left: usize,
     },
-    /// The pager shows the output. The standard input of the pager becomes `None` when the user leaves it.
+    /// A pager shows the output. Its standard input becomes `None` when the user quits it.
     Shows {
         child: Child,
         input: Option<BufWriter<std::process::ChildStdin>>,
@@ -33,7 +33,7 @@ enum Paging {
 }
 
 impl<'a> Sink<'a> {
-    /// Writes to a stream. `progress` ends with the sink.
+    /// Writes to a stream. `progress` is ended together with the sink.
     pub(crate) fn stream(out: &'a mut dyn Write, progress: Option<Progress>) -> Self {
         Self {
             out,
@@ -42,7 +42,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Writes to a terminal of this height, with the pager, if there is one, for a taller result.
+    /// Writes to a terminal of this height. A taller result goes to the pager, if one is given.
     pub(crate) fn paged(
         out: &'a mut dyn Write,
         pager: Option<String>,
@@ -68,12 +68,12 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// True if the user has left the pager, so that no further output is needed.
+    /// True if the user has quit the pager, so that no further output is needed.
     pub(crate) fn is_left(&self) -> bool {
         matches!(&self.paging, Paging::Shows { input: None, .. })
     }
 
-    /// Writes output that was held back, or waits until the user leaves the pager.
+    /// Writes output that was held back, or waits until the user quits the pager.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         match std::mem::replace(&mut self.paging, Paging::Never) {
             Paging::Never => {}
@@ -82,7 +82,7 @@ impl<'a> Sink<'a> {
                 self.out.write_all(&held)?;
             }
             Paging::Shows { mut child, input } => {
-                // The user may leave before the pager has read everything.
+                // The user may quit the pager before it has read all output.
                 drop(input.map(|mut input| input.flush()));
                 child.wait()?;
             }
@@ -90,7 +90,8 @@ impl<'a> Sink<'a> {
         self.out.flush()
     }
 
-    /// Starts the pager with the output that was held back. Without a pager the output goes to the terminal.
+    /// Starts the pager and passes it the output that was held back. If no pager can be started, the output goes to the
+    /// terminal.
     fn page(&mut self) -> io::Result<()> {
         let paging = std::mem::replace(&mut self.paging, Paging::Never);
         let Paging::Undecided { pager, held, .. } = paging else {
@@ -119,7 +120,7 @@ impl Write for Sink<'_> {
         match &mut self.paging {
             Paging::Never => return self.out.write(bytes),
             Paging::Shows { input, .. } => {
-                // Output after the user has left the pager is dropped.
+                // Output is discarded after the user has quit the pager.
                 if let Some(stream) = input
                     && let Err(error) = stream.write_all(bytes)
                 {
@@ -146,7 +147,7 @@ impl Write for Sink<'_> {
     fn flush(&mut self) -> io::Result<()> {
         match self.paging {
             Paging::Never => self.out.flush(),
-            // The pager gets its input in blocks.
+            // Nothing to do: output is held back or buffered for the pager until `finish`.
             Paging::Undecided { .. } | Paging::Shows { .. } => Ok(()),
         }
     }
@@ -156,7 +157,7 @@ impl Write for Sink<'_> {
 mod tests {
     use super::*;
 
-    /// Runs a pager that stores its input in a file; returns the output on the terminal and in the file.
+    /// Runs a pager that stores its input in a file. Returns the output on the terminal, and the output in the file.
     fn paged(name: &str, pager: &str, text: &str) -> (String, Option<String>) {
         let file = std::env::temp_dir().join(format!("tidalite-{name}-{}", std::process::id()));
         let _ = std::fs::remove_file(&file);

@@ -1,16 +1,16 @@
 //! Separates input into statements and dot commands.
 //!
-//! A statement ends at a semicolon outside of quotes and comments. A dot command is a line that begins with a dot, where
-//! a statement could begin; it ends with the line.
+//! A statement ends at a semicolon outside quotes and comments. A dot command is a line that begins with a dot at a
+//! position where a statement could begin; it ends at the end of the line.
 
 use crate::lexer::{Kind, tokens};
 
 /// A part of the input that can be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A statement without its semicolon and the comments before it.
+    /// A statement without its semicolon and without the comments before it.
     Statement(Statement),
-    /// A dot command, without blanks around it.
+    /// A dot command without surrounding blanks.
     Command(String),
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct Statement {
 
 /// Collects input, and returns statements as soon as they are complete.
 ///
-/// Cost: every token is scanned once; a token that is still open, such as a string of several lines, is scanned again
-/// with each addition.
+/// Cost: every token is scanned once. A token that is still incomplete, such as a string of several lines, is scanned
+/// again whenever input is added.
 #[derive(Debug)]
 pub(crate) struct Splitter {
-    /// Input that is in no piece yet.
+    /// Input that is not part of a returned piece yet.
     pending: String,
     /// Number of bytes of `pending` that need not be scanned again.
     scanned: usize,
@@ -48,12 +48,13 @@ impl Splitter {
         }
     }
 
-    /// Adds input: whole lines, because a token may otherwise be divided.
+    /// Adds input, which must consist of whole lines; otherwise a token could be split.
     pub(crate) fn push(&mut self, text: &str) {
         self.pending.push_str(text);
     }
 
-    /// Removes the first complete piece from the input. At the end of the input, a statement needs no semicolon.
+    /// Removes the first complete piece from the input and returns it. At the end of the input, a statement needs no
+    /// semicolon.
     pub(crate) fn next(&mut self, at_end: bool) -> Option<Piece> {
         loop {
             let from = self.scanned;
@@ -91,7 +92,8 @@ impl Splitter {
         }
     }
 
-    /// Removes a statement from the input: its text from `start` to `end`, and everything before `next`.
+    /// Removes a statement from the input: the statement is the text from `start` to `end`, and everything before
+    /// `next` is removed.
     fn statement(&mut self, start: usize, end: usize, next: usize) -> Piece {
         let text = self.pending[start..end].trim_end().to_owned();
         let line = self.line + line_ends(&self.pending[..start]);
@@ -99,7 +101,7 @@ impl Splitter {
         Piece::Statement(Statement { text, line })
     }
 
-    /// Removes input that belongs to no later piece.
+    /// Removes input that is not needed by later pieces.
     fn discard(&mut self, bytes: usize) {
         self.line += line_ends(&self.pending[..bytes]);
         self.pending.drain(..bytes);
@@ -123,7 +125,7 @@ pub(crate) fn is_complete(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The pieces of a text that is pushed line by line: the line and the text of statements, and commands.
+    /// The pieces of a text that is added line by line: for each statement its line and its text, and the commands.
     fn pieces(text: &str) -> Vec<String> {
         let mut splitter = Splitter::new();
         let mut found = Vec::new();

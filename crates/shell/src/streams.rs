@@ -1,4 +1,4 @@
-//! The streams of a session: tests pass buffers, the program its standard streams.
+//! The streams of a session. Tests pass buffers; the program passes its standard streams.
 
 use std::io::Write;
 
@@ -11,22 +11,22 @@ pub struct Screen {
     pub height: u16,
 }
 
-/// Where a session writes to.
+/// The streams to which a session writes.
 pub struct Streams<'a> {
     /// Receives results.
     pub out: &'a mut dyn Write,
     /// Receives errors and notes.
     pub err: &'a mut dyn Write,
-    /// The size of the terminal that shows results; `None` if they do not go to a terminal. It is asked for each
-    /// result, because the window can change.
+    /// Returns the size of the terminal that shows results; `None` if they do not go to a terminal. It is called for
+    /// each result, because the window size can change.
     pub screen: fn() -> Option<Screen>,
-    /// Command that shows results which are taller than the screen; it is run by `sh`.
+    /// Command that shows results that are taller than the screen; `sh` runs it.
     pub pager: Option<String>,
-    /// Show the progress of long queries on standard error.
+    /// Whether to show the progress of long queries on standard error.
     pub progress: bool,
 }
 
-/// The pager that the environment names with `PAGER`; `less` if the variable is not set and `less` is installed.
+/// The pager that the environment variable `PAGER` names; `less` if the variable is not set and `less` is installed.
 #[must_use]
 pub fn pager_of_environment() -> Option<String> {
     if let Some(pager) = std::env::var_os("PAGER") {

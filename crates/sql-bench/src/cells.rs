@@ -1,4 +1,4 @@
-//! Values of results, as all engines show them, and their comparison.
+//! Values of results in a form common to all engines, and their comparison.
 
 use std::error::Error;
 use tidalite_sql::Connection;
@@ -6,10 +6,12 @@ use tidalite_sql::arrow::array::{Array, AsArray, RecordBatch};
 use tidalite_sql::arrow::compute::cast;
 use tidalite_sql::arrow::datatypes::{DataType, Float64Type, Int64Type};
 
-/// Maximum difference of equal numbers, relative to their size. Some engines compute with `f64`, others with decimals.
+/// Maximum relative difference between numbers that count as equal. Some engines compute with `f64`, others with
+/// decimals.
 const RELATIVE_MAX: f64 = 1e-6;
 
-/// Maximum difference of equal numbers near 0: a mean of decimals has six digits after the point.
+/// Maximum absolute difference between numbers near 0 that count as equal: a mean of decimals has six digits after the
+/// point.
 const ABSOLUTE_MAX: f64 = 1e-6;
 
 /// A value of a row. Dates are texts.
@@ -22,7 +24,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Reads a value that a program in Python has written: a letter for its kind, and the value.
+    /// Parses a value that the Python program has written: a letter for its kind, followed by the value.
     pub(crate) fn parse(text: &str) -> Result<Self, Box<dyn Error>> {
         let mut rest = text.chars();
         let kind = rest.next();
@@ -52,7 +54,7 @@ impl Cell {
     }
 }
 
-/// Runs a query to its end.
+/// Runs a query to its end and returns its rows.
 pub(crate) fn answer(
     connection: &mut Connection,
     sql: &str,
@@ -88,7 +90,7 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> Result<Vec<Vec<Cell>>, Box<dyn Er
     Ok(rows)
 }
 
-/// The first difference between two results in order; `None` if they are equal.
+/// The first difference between two results whose rows are in order; `None` if they are equal.
 pub(crate) fn difference(one: &[Vec<Cell>], other: &[Vec<Cell>]) -> Option<String> {
     if one.len() != other.len() {
         return Some(format!("{} rows instead of {}", one.len(), other.len()));
@@ -109,7 +111,7 @@ pub(crate) fn median(times: &[f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A ratio with two significant digits, so that 0.14 is not shown as 0.1.
+/// Formats a ratio with two significant digits, so that 0.14 is not shown as 0.1.
 pub(crate) fn two_digits(ratio: f64) -> String {
     let digits = (1.0 - ratio.log10().floor()).clamp(0.0, 6.0) as usize;
     format!("{ratio:.digits$}")

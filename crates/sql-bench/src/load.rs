@@ -1,9 +1,9 @@
-//! Loads the rows of time series: row by row with the library, as Arrow batches with SQL, and in the peers.
+//! Loads the rows of time series: row by row with the library, as Arrow batches with SQL, and into the peers.
 //!
-//! DuckDB and chDB take Arrow, too, SQLite takes tuples of Python, and the servers take line protocol over HTTP in
-//! requests of 4 MiB. The clock stops when the rows are committed, or visible in servers. DuckDB writes a checkpoint
-//! within this time; merges of chDB and VictoriaMetrics come afterwards, before the bytes are counted. Only ours, DuckDB
-//! and SQLite are durable then.
+//! DuckDB and chDB also load Arrow data; SQLite loads Python tuples; the servers receive line protocol over HTTP, in
+//! requests of 4 MiB. The time ends when the rows are committed or, in servers, visible. It includes a checkpoint of
+//! DuckDB, but not the merges of chDB and VictoriaMetrics, which take place before the bytes are counted. At the end of
+//! the measured time the rows are durable only in Tidalite, DuckDB and SQLite.
 
 use crate::cells::{self, Cell};
 use crate::options::Options;
@@ -24,17 +24,17 @@ struct Figures {
     bytes: f64,
 }
 
-/// One way to load: its name, and the figures of ours and of the peers, by name.
+/// One method of loading: its name, and the figures of Tidalite and of the peers, by name.
 struct Load {
     name: &'static str,
     own: Figures,
     peers: Vec<(String, Figures)>,
 }
 
-/// Loads the rows in each way into a new file, in one transaction, and prints the rates.
+/// Loads the rows with each method into a new file, in one transaction, and prints the rates.
 ///
 /// # Errors
-/// Includes failures of peers, and peers that do not find all rows.
+/// Also if a peer fails, or does not find all rows.
 pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let values = data::all(options)?;
     let mut failures = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Loads the rows with `load`, which returns its seconds, and checks them.
+/// Loads the rows with `load`, which returns its time in seconds, and checks the rows.
 fn measure(
     name: &str,
     values: &Values,
@@ -92,7 +92,7 @@ fn measure(
     Ok(Figures { seconds, bytes })
 }
 
-/// Loads the rows in all peers, and checks them.
+/// Loads the rows into all peers, and checks them.
 fn peers(
     options: &Options,
     values: &Values,
@@ -115,7 +115,7 @@ fn peers(
     Ok(figures)
 }
 
-/// Prints a line of rates and a line of sizes for each way.
+/// Prints a line of rates and a line of sizes for each method.
 fn print(values: &Values, loads: &[Load]) {
     let rows = values.iter().map(Vec::len).sum::<usize>();
     let mut names: Vec<&str> = Vec::new();

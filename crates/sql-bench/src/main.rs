@@ -1,4 +1,4 @@
-//! Times SQL over time series and typed tables, beside other databases.
+//! Measures SQL over time series and typed tables, and compares it with other databases.
 //!
 //! ```text
 //! options   the command line
@@ -10,9 +10,9 @@
 //! typed     inserts, look-ups and updates of one typed table
 //! ```
 //!
-//! `cargo run --release -p tidalite-sql-bench -- --peers` runs all parts, `--only tpch` one of them. `--peers` needs
-//! Python 3.8 as `python3`; nothing is downloaded. A peer that is not there is skipped, with a note that names the missing
-//! program or package. `typed` has only SQLite, and `tpch` SQLite and DuckDB.
+//! `cargo run --release -p tidalite-sql-bench -- --peers` runs all parts; `--only tpch` runs only that part. `--peers`
+//! needs Python 3.8 as `python3`; nothing is downloaded. A peer that is not installed is skipped, with a note that
+//! names the missing program or package. `typed` is compared only with SQLite, and `tpch` only with SQLite and DuckDB.
 //!
 //! | peer | how it is found | how to get it |
 //! |---|---|---|
@@ -22,25 +22,26 @@
 //! | QuestDB | the file of `QUESTDB_JAR`; `JAVA_HOME/bin/java`, else `java`, 17 or newer | `mvn dependency:copy -Dartifact=org.questdb:questdb:9.3.4 -DoutputDirectory=DIR` |
 //! | VictoriaMetrics | program `victoria-metrics` | `apt-get install victoria-metrics`, or `go install github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics@v1.151.0` |
 //!
-//! Servers listen on free ports of the loopback interface, keep their files in temporary folders, and end with their
-//! measurement. Settings of the peers are the defaults, except for these:
+//! Servers listen on free ports of the loopback interface, keep their files in temporary folders, and end when their
+//! measurement ends. The peers have their default settings, except for these:
 //!
 //! - DuckDB loads the rows of `tsbs` sorted by host and time.
 //! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, an index on time, `ANALYZE`, a write-ahead log, 2 GB of cache and
 //!   mapped memory. Queries of intervals name the primary key, because the index on time would take two to four times as long.
-//! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`, merged before the queries; results are not
-//!   compressed.
-//! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced. It
-//!   allocates files of its newest partition ahead, which weighs on the bytes of small data.
-//! - VictoriaMetrics: no cache of results (`-search.disableCache`, `nocache=1`), merged before the queries. It gets
-//!   PromQL, which cannot ask for `newest`; the head of `tsbs/promql.rs` says where it asks for less. `scan` is an export.
+//! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`; parts are merged before the queries;
+//!   results are not compressed.
+//! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced. It allocates
+//!   space in advance in the files of its newest partition, which has a visible effect on the bytes of small data sets.
+//! - VictoriaMetrics: no cache of results (`-search.disableCache`, `nocache=1`); parts are merged before the queries.
+//!   It is queried with PromQL, which cannot express `newest`; the head of `tsbs/promql.rs` lists the queries that ask
+//!   for less. `scan` is an export.
 //!
-//! Times are taken by the client, from sending a query to having the last byte: tables of Arrow (DuckDB, chDB), tuples
-//! (SQLite) or JSON that is not parsed (servers). The row `empty` shows the time that this takes by itself. Peers run one
-//! after the other, each query once beforehand, and once only if it takes more than a second. In `tsbs` and `tpch` the text
-//! of a query in SQL has the number of its round in a comment, because ours, SQLite and QuestDB keep plans by the text.
-//! Results of `tsbs` and `load` must have the number of rows and the sum that the program computes from the rows; results
-//! of `tpch` must be equal.
+//! The client measures times from sending a query to receiving the last byte of the result: Arrow tables (DuckDB,
+//! chDB), tuples (SQLite) or JSON that is not parsed (servers). The row `empty` shows the overhead of this by itself.
+//! The peers run one after the other. Each query runs once before the measurement, and is measured only once if it
+//! takes more than a second. In `tsbs` and `tpch` the text of an SQL query has the number of its round in a comment,
+//! because Tidalite, SQLite and QuestDB cache plans by text. Results of `tsbs` and `load` must have the number of rows
+//! and the sum that the program computes from the rows; results of `tpch` must be equal.
 
 #![expect(clippy::print_stdout, reason = "the program prints its measurements")]
 
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
             Part::Tpch => tpch::run(&options),
             Part::Typed => typed::run(&options),
         };
-        // The other parts run all the same.
+        // The other parts are run even if one part fails.
         if let Err(error) = done {
             eprintln!("{error}");
             code = ExitCode::FAILURE;
@@ -88,10 +89,10 @@ fn main() -> ExitCode {
     code
 }
 
-/// The folder of all temporary files, which is removed when the program ends.
+/// The folder that contains all temporary files. It is removed when the program ends.
 fn scratch() -> std::io::Result<TempDir> {
     let scratch = TempDir::new()?;
-    // This fails only if it was called before.
+    // This fails only if it has been called before.
     let _ = tempfile::env::override_temp_dir(scratch.path());
     Ok(scratch)
 }

@@ -27,20 +27,20 @@ pub(crate) struct Options {
     pub(crate) hosts: usize,
     /// Number of hours of the time series.
     pub(crate) hours: usize,
-    /// How often each query of time series is run, each time for other hosts and another interval.
+    /// Number of runs of each query of time series; each run selects other hosts and another interval.
     pub(crate) rounds: usize,
-    /// How often each query of TPC-H is run.
+    /// Number of runs of each query of TPC-H.
     pub(crate) tpch_rounds: usize,
     /// The scale factor of TPC-H; at 1 the CSV files have 1 GB.
     pub(crate) scale: f64,
     /// Number of rows of the typed table.
     pub(crate) rows: usize,
-    /// Whether the peers are measured, too.
+    /// Whether the peers are also measured.
     pub(crate) peers: bool,
 }
 
 impl Options {
-    /// Reads the arguments; `--only` may be given several times, `--rounds` sets both numbers of rounds.
+    /// Parses the arguments. `--only` may be given several times; `--rounds` sets both numbers of rounds.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self {
             parts: Vec::new(),

@@ -1,11 +1,11 @@
-//! Programs in Python, which measure the peers.
+//! Runs Python programs, which measure the peers.
 
 use std::error::Error;
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// Runs a program; returns its output, without the lines that begin with `# `, which are printed. Its temporary files go
-/// where ours are.
+/// Runs a program and returns its output. Lines that begin with `# ` are printed instead of being returned. The
+/// program's temporary files are created in our temporary folder.
 pub(crate) fn run(
     program: &str,
     arguments: &[&OsStr],

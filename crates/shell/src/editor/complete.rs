@@ -7,7 +7,7 @@ use crate::lexer::{Kind, Token, tokens};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The completer; the session renews the names.
+/// The completer. The session updates its names.
 pub(super) struct Complete {
     pub names: Arc<Mutex<Names>>,
 }
@@ -26,7 +26,7 @@ impl Completer for Complete {
     }
 }
 
-/// The words that can stand at the end of a text, and the start of the part that they replace.
+/// The words that can complete a text at its end, and the start of the part that they replace.
 fn candidates(names: &Names, text: &str) -> (usize, Vec<String>) {
     if text.trim_start().starts_with('.') && !text.contains('\n') {
         return command_words(names, text);
@@ -52,7 +52,7 @@ fn candidates(names: &Names, text: &str) -> (usize, Vec<String>) {
     let mut found = matching(tables.chain(columns.map(String::as_str)), typed);
     found.sort_unstable();
     found.dedup();
-    // Keywords follow the case that the user has begun.
+    // Keywords are completed in the case in which the user has begun them.
     let is_lower = !typed.contains(|c: char| c.is_uppercase());
     let keywords = KEYWORDS.iter().filter(|word| begins(word, typed));
     found.extend(keywords.map(|word| match is_lower {
@@ -92,7 +92,7 @@ fn after_dot(names: &Names, before: &str, typed: &str) -> Vec<String> {
     found
 }
 
-/// The words of a dot command: its name, or its argument.
+/// Completions for a dot command: its name or its argument.
 fn command_words(known: &Names, text: &str) -> (usize, Vec<String>) {
     let start = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let typed = &text[start..];
@@ -111,7 +111,7 @@ fn command_words(known: &Names, text: &str) -> (usize, Vec<String>) {
     (start, words.map(str::to_owned).collect())
 }
 
-/// The names that begin with a typed text, in quotes where SQL needs them.
+/// The names that begin with a typed text, quoted where SQL requires it.
 fn matching<'n>(names: impl Iterator<Item = &'n str>, typed: &str) -> Vec<String> {
     let plain = typed.trim_start_matches(['"', '`']);
     let names = names.filter(|name| begins(name, plain));
@@ -123,14 +123,14 @@ fn matching<'n>(names: impl Iterator<Item = &'n str>, typed: &str) -> Vec<String
         .collect()
 }
 
-/// True if a text begins with another, in any case.
+/// True if a text begins with another, ignoring case.
 fn begins(text: &str, typed: &str) -> bool {
     let mut text = text.chars().flat_map(char::to_lowercase);
     let mut typed = typed.chars().flat_map(char::to_lowercase);
     typed.all(|c| text.next() == Some(c))
 }
 
-/// True if a name needs no quotes: SQL turns names without quotes into lower case.
+/// True if a name needs no quotes. SQL converts unquoted names to lower case.
 fn is_plain(name: &str) -> bool {
     let is_first = |c: char| c.is_ascii_lowercase() || c == '_';
     name.starts_with(is_first)
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(words("select wind."), ["time", "value"]);
         assert_eq!(words("select \"hb.power\".m"), ["\"Max\""]);
         assert_eq!(words("select w.v"), ["value"]);
-        // A keyword as a name needs quotes.
+        // A keyword used as a name needs quotes.
         assert_eq!(words("select * from information_schema.t"), ["\"tables\""]);
         assert_eq!(words("select 1."), [""; 0]);
     }

@@ -1,4 +1,4 @@
-//! Reads statements from a person and runs them, until the person ends the session.
+//! Reads statements from a user and runs them, until the user ends the session.
 
 use super::complete::Complete;
 use super::highlight::Colors;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Name of the menu of completions.
 const MENU: &str = "completions";
 
-/// Number of statements in the history.
+/// Maximum number of statements in the history.
 const HISTORY_MAX: usize = 10_000;
 
 /// The file with the statements of earlier sessions.
@@ -26,7 +26,7 @@ const HISTORY_MAX: usize = 10_000;
 pub struct History(Option<PathBuf>);
 
 impl History {
-    /// No history beyond the session.
+    /// Keeps no history after the session.
     pub const NONE: Self = Self(None);
 
     /// Keeps the history in this file.
@@ -35,8 +35,8 @@ impl History {
         Self(Some(path))
     }
 
-    /// Keeps the history in the folder that the XDG specification names for it: `$XDG_STATE_HOME/tidalite`, or
-    /// `~/.local/state/tidalite`.
+    /// Keeps the history in the folder that the XDG specification defines for such files: `$XDG_STATE_HOME/tidalite`,
+    /// or `~/.local/state/tidalite`.
     #[must_use]
     pub fn of_environment() -> Self {
         Self::below(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
@@ -51,11 +51,11 @@ impl History {
     }
 }
 
-/// Runs a session in the terminal: reads statements until the person ends it with Ctrl-D or `.quit`. `greeting` is
+/// Runs a session in the terminal: reads statements until the user ends it with Ctrl-D or `.quit`. `greeting` is
 /// printed first.
 ///
 /// # Errors
-/// The terminal cannot be read or written. Errors of statements are printed, and the session goes on.
+/// The terminal cannot be read or written. Errors of statements are printed, and the session continues.
 pub fn interact(shell: &mut Shell<'_>, greeting: &str, history: &History) -> Result<(), Failure> {
     shell.interactive = true;
     shell.at_rest();
@@ -88,7 +88,7 @@ pub fn interact(shell: &mut Shell<'_>, greeting: &str, history: &History) -> Res
         match shell.run_text(&text) {
             Ok(Flow::Quit) => return Ok(()),
             Err(failure @ Failure::Output(_)) => return Err(failure),
-            // Errors of statements are printed already.
+            // Errors of statements have already been printed.
             Ok(Flow::Continue) | Err(_) => {}
         }
         *names.lock().unwrap_or_else(PoisonError::into_inner) = shell.names();
@@ -121,10 +121,10 @@ fn editor(colors: bool, complete: Complete) -> Reedline {
         .with_edit_mode(Box::new(Emacs::new(keys)))
         .with_highlighter(Box::new(Colors { on: colors }))
         .with_ansi_colors(colors)
-        // The editor draws on standard error, but switches this mode on standard output, which can be a file.
+        // The editor draws on standard error, but turns this mode on through standard output, which may be a file.
         .use_bracketed_paste(io::stdout().is_terminal());
     match colors {
-        // A hint in plain text would look like input.
+        // Without colours, a hint would look like input.
         true => {
             let hinter = DefaultHinter::default().with_style(Style::new().dimmed());
             editor.with_hinter(Box::new(hinter))

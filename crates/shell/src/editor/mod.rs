@@ -1,4 +1,4 @@
-//! The line editor: reads statements from a person.
+//! The line editor: reads statements from a user.
 //!
 //! ```text
 //! highlight  colours of the input

@@ -1,4 +1,4 @@
-//! The prompt, and the decision when the input is complete.
+//! The prompt, and the decision whether the input is complete.
 
 use crate::splitter::is_complete;
 use reedline::{
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// The prompt.
 pub(super) struct Asks {
-    /// Whether a transaction is open, which a star shows.
+    /// Whether a transaction is open; the prompt then shows a star.
     pub is_in_transaction: bool,
 }
 
@@ -42,7 +42,7 @@ impl Prompt for Asks {
     }
 }
 
-/// Asks for further lines until the last statement has its semicolon.
+/// Requests further lines until the last statement has its semicolon.
 pub(super) struct UntilSemicolon;
 
 impl Validator for UntilSemicolon {

@@ -1,6 +1,6 @@
 //! The mode `box`: a table with borders, for reading.
 //!
-//! The first rows are held back, because the widths of the columns follow from them. Later rows are wrapped to these
+//! The first rows are held back, because they determine the widths of the columns. Later rows are wrapped to these
 //! widths and written in blocks, so that a result of any length needs bounded memory.
 
 use super::cells::{Cells, names, numeric, printable};
@@ -13,17 +13,17 @@ use std::io::{self, Write};
 use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::Schema;
 
-/// Number of rows that decide the widths of the columns.
+/// Number of rows that determine the widths of the columns.
 const ROWS_HELD_MAX: usize = 10_000;
 
-/// Number of bytes of text that decide the widths, if this is reached before the number of rows.
+/// Number of bytes of text that determine the widths, if this limit is reached before the number of rows.
 const BYTES_HELD_MAX: usize = 8 << 20;
 
-/// Width in characters, with padding, below which no column is narrowed to fit the terminal. A table of many columns
-/// may then be wider than the terminal.
+/// Minimum width in characters, including padding, to which a column is narrowed to fit the terminal. A table with many
+/// columns may therefore be wider than the terminal.
 const COLUMN_WIDTH_MIN: u16 = 10;
 
-/// Maximum width of a column in characters where no terminal limits the table.
+/// Maximum width of a column in characters if no terminal limits the table.
 const COLUMN_WIDTH_MAX: u16 = 1_000;
 
 /// The writer.
@@ -35,7 +35,7 @@ pub(super) struct Boxed {
     width: Option<u16>,
     held: Vec<Vec<String>>,
     held_bytes: usize,
-    /// Widths of the columns with padding, once the first block is written.
+    /// Widths of the columns, including padding; set when the first block is written.
     widths: Option<Vec<u16>>,
     /// The lower border.
     bottom: String,
@@ -56,7 +56,7 @@ impl Boxed {
         }
     }
 
-    /// A table of the rows that are held back.
+    /// A table with the rows that are held back.
     fn table(&mut self) -> Table {
         let mut table = Table::new();
         table
@@ -148,7 +148,7 @@ impl Format for Boxed {
                 self.flush(out)?;
             }
         }
-        // Once the widths are known, rows appear as they come.
+        // Once the widths are known, rows are written without delay.
         if self.widths.is_some() && !self.held.is_empty() {
             self.flush(out)?;
         }

@@ -1,4 +1,4 @@
-//! Values as text.
+//! Converts values to text.
 
 use super::writer::unreadable;
 use std::borrow::Cow;
@@ -30,13 +30,13 @@ impl<'b> Cells<'b> {
     }
 }
 
-/// The names of the columns, which may contain any character.
+/// The names of the columns. They may contain any character.
 pub(super) fn names(schema: &Schema) -> Vec<String> {
     let fields = schema.fields().iter();
     fields.map(|field| field.name().clone()).collect()
 }
 
-/// For each column whether its values are numbers, which are aligned right.
+/// For each column, whether its values are numbers, which are right-aligned.
 pub(super) fn numeric(schema: &Schema) -> Vec<bool> {
     let fields = schema.fields().iter();
     fields.map(|field| is_numeric(field.data_type())).collect()
@@ -49,7 +49,8 @@ fn is_numeric(ty: &DataType) -> bool {
     }
 }
 
-/// A text without control characters, which could change the state of the terminal. Line ends stay where `lines` is set.
+/// A text without control characters, which could change the state of the terminal. Line breaks are kept if `lines` is
+/// set.
 pub(super) fn printable(text: &str, lines: bool) -> Cow<'_, str> {
     let escaped = |c: char| c.is_control() && !(lines && c == '\n');
     if !text.chars().any(escaped) {

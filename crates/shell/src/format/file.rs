@@ -1,4 +1,4 @@
-//! The modes `parquet` and `arrow`: the bytes of a file.
+//! The modes `parquet` and `arrow`: write a result as the bytes of a file.
 
 use super::writer::Format;
 use std::io::{self, Write};
@@ -7,16 +7,16 @@ use tidalite_sql::arrow::array::RecordBatch;
 use tidalite_sql::arrow::datatypes::SchemaRef;
 use tidalite_sql::{FileFormat, FileOptions, FileSink};
 
-/// Writes batches as a file of Parquet or Arrow to any stream.
+/// Writes batches in a Parquet or Arrow file format to any stream.
 pub struct FileBytes {
     format: FileFormat,
     schema: SchemaRef,
     sink: Option<FileSink>,
-    /// Bytes on their way to the stream, which the sink cannot borrow.
+    /// Bytes that are ready to be written to the stream, which the sink cannot borrow.
     ready: Ready,
 }
 
-/// Bytes that are shared with the writer of the file format.
+/// A buffer that is shared with the writer of the file format.
 #[derive(Clone, Default)]
 struct Ready(Arc<Mutex<Vec<u8>>>);
 
@@ -50,7 +50,7 @@ impl FileBytes {
         }
     }
 
-    /// The sink, which is created with the first batch.
+    /// The sink. It is created for the first batch.
     fn sink(&mut self) -> io::Result<&mut FileSink> {
         let sink = match self.sink.take() {
             Some(sink) => sink,
@@ -63,17 +63,17 @@ impl FileBytes {
         Ok(self.sink.insert(sink))
     }
 
-    /// Writes a batch, or holds it back for a while.
+    /// Writes a batch, or buffers it.
     ///
     /// # Errors
-    /// The stream cannot be written; or the format lacks the type of a column, which is an error of
-    /// [`tidalite_sql`] inside.
+    /// The stream cannot be written; or the format does not support the type of a column, which is an inner error of
+    /// [`tidalite_sql`].
     pub fn batch(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> io::Result<()> {
         self.sink()?.write(batch).map_err(io::Error::other)?;
         out.write_all(&self.ready.take())
     }
 
-    /// Writes the end of the file, and batches that were held back.
+    /// Writes the buffered batches and the end of the file.
     ///
     /// # Errors
     /// As for [`batch`](Self::batch).

@@ -1,5 +1,5 @@
-//! The modes `json` and `jsonl`: rows as JSON objects. Numbers, booleans, NULL, lists and structs have their own forms
-//! in JSON; times are strings.
+//! The modes `json` and `jsonl`: rows as JSON objects. Numbers, booleans, NULL, lists and structs become the
+//! corresponding JSON values; times become strings.
 
 use super::writer::{Format, unreadable};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use tidalite_sql::arrow::error::ArrowError;
 use tidalite_sql::arrow::json::writer::{JsonFormat, LineDelimited};
 use tidalite_sql::arrow::json::{Writer, WriterBuilder};
 
-/// One array, with each row in a line.
+/// The format of a single array with one row per line.
 #[derive(Debug, Default)]
 pub(super) struct Array;
 
@@ -29,7 +29,7 @@ impl JsonFormat for Array {
 
 /// The writer.
 pub(super) struct Json<F: JsonFormat> {
-    /// Writes into a buffer, which is emptied after each batch.
+    /// Writes into a buffer, which is cleared after each batch.
     writer: Writer<Vec<u8>, F>,
 }
 

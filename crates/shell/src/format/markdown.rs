@@ -16,7 +16,7 @@ pub(super) struct Markdown {
 impl Markdown {
     pub(super) fn new(schema: &Schema, headers: bool, null: String) -> Self {
         let names = names(schema).into_iter();
-        // A table has a header line in any case.
+        // A table always has a header line.
         let names = names.map(|name| {
             if headers {
                 escaped(&name)
@@ -41,7 +41,7 @@ impl Markdown {
     }
 }
 
-/// A text as the content of a cell.
+/// A text, escaped for use in a cell.
 fn escaped(text: &str) -> String {
     let text = printable(text, true);
     text.replace('\\', "\\\\")

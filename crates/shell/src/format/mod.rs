@@ -30,7 +30,7 @@ use tidalite_sql::FileFormat;
 use tidalite_sql::arrow::datatypes::SchemaRef;
 pub(crate) use writer::Format;
 
-/// Creates the writer for a result. `width` is the maximum width of a table in characters, if there is one.
+/// Creates the writer for a result. `width` is the maximum width of a table in characters, if limited.
 pub(crate) fn format(
     settings: &Settings,
     width: Option<u16>,

@@ -1,4 +1,4 @@
-//! The output of EXPLAIN in the mode `box`: plans as text, because their lines would be wrapped in a table.
+//! The output of EXPLAIN in the mode `box`: plans are printed as text, because a table would wrap their lines.
 
 use super::cells::{Cells, printable};
 use super::writer::Format;

@@ -76,7 +76,7 @@ fn a_table_fits_the_terminal() {
     assert_eq!(shown.matches("word").count(), 20, "{shown}");
 }
 
-/// Columns are not narrowed until they cannot be read.
+/// Columns are narrowed only as long as they remain readable.
 #[test]
 fn a_table_of_many_columns_may_be_wider() {
     let columns = (0..30).map(|column| {

@@ -1,4 +1,4 @@
-//! The statement behind `.import`.
+//! Creates the SQL statement that `.import` runs.
 
 use crate::failure::Failure;
 use std::path::Path;

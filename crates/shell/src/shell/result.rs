@@ -22,8 +22,8 @@ pub(super) struct Printer<'p, 'a> {
 }
 
 impl Printer<'_, '_> {
-    /// Prints the batches of a result as they come. `affected` is the number of rows that a statement without result
-    /// columns has changed. `computed` is called when there are no more batches.
+    /// Prints the batches of a result as they arrive. `affected` is the number of rows that a statement without result
+    /// columns has changed. `computed` is called after the last batch.
     pub(super) fn print(
         self,
         (schema, affected): (&SchemaRef, Option<u64>),
@@ -97,11 +97,11 @@ impl Printer<'_, '_> {
             }
             Ok(format.counts_rows())
         });
-        // The pager must end in any case.
+        // The pager must be ended in any case.
         sink.finish().map_err(fails)?;
         let has_time = written?;
         if settings.timer && !has_time {
-            // Standard error may be closed, which is not an error of the statement.
+            // Standard error may be closed; this is not an error of the statement.
             let _ = writeln!(streams.err, "time: {}", time_text(time));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Statements and commands, one after the other.
+//! Runs statements and commands one after the other.
 
 use super::import;
 use super::result::Printer;
@@ -20,13 +20,13 @@ use std::time::Instant;
 use tidalite_sql::Connection;
 use tidalite_sql::arrow::array::RecordBatch;
 
-/// Maximum number of files that `.read` each other.
+/// Maximum nesting depth of files that `.read` other files.
 const READ_DEPTH_MAX: usize = 16;
 
-/// Whether a session goes on.
+/// Whether a session continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// It goes on.
+    /// The session continues.
     Continue,
     /// The user has ended it with `.quit`.
     Quit,
@@ -38,18 +38,18 @@ pub struct Shell<'a> {
     settings: Settings,
     streams: Streams<'a>,
     interrupt: Interrupt,
-    /// The file of `.output`.
+    /// The file selected by `.output`.
     file: Option<BufWriter<File>>,
-    /// The mode of the last result at the destination of results, if it has one: a file of Parquet or Arrow is a single
-    /// result.
+    /// The mode of the last result in the current destination, if it already has one: a file of Parquet or Arrow can
+    /// contain only a single result.
     written: Option<Mode>,
     /// The mode of the last result on standard output, while results go to a file.
     printed: Option<Mode>,
     /// The file of the database, which results must not overwrite.
     database: Option<PathBuf>,
-    /// Colour errors.
+    /// Whether errors are coloured.
     colors: bool,
-    /// A person types the statements, so signals do not end the program between them.
+    /// Whether a user types the statements. If so, signals do not end the program between statements.
     pub(crate) interactive: bool,
 }
 
@@ -71,14 +71,14 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Lets Ctrl-C cancel statements.
+    /// Makes Ctrl-C cancel statements.
     #[must_use]
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = interrupt;
         self
     }
 
-    /// Refuses to write results to this file, the database.
+    /// Prevents results from being written to this file, the database.
     #[must_use]
     pub fn database(mut self, path: &Path) -> Self {
         self.database = Some(path.to_owned());
@@ -100,10 +100,10 @@ impl<'a> Shell<'a> {
         self.run(&mut text.as_bytes(), None, 0)
     }
 
-    /// Rolls an open transaction back, and says so on standard error. Call this at the end of a session.
+    /// Rolls back an open transaction, and reports this on standard error. Call it at the end of a session.
     pub fn end(&mut self) {
         if self.connection.is_in_transaction() {
-            // A connection that is dropped rolls back, too.
+            // Dropping a connection rolls back, too.
             let _ = self.connection.execute("ROLLBACK");
             let _ = writeln!(
                 self.streams.err,
@@ -113,16 +113,16 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Runs the statements and dot commands of an input, each as soon as it is complete. `name` names the input in
-    /// errors.
+    /// Runs the statements and dot commands of an input, each as soon as it is complete. `name` is the name of the
+    /// input in errors.
     ///
     /// # Errors
-    /// As [`run_text`](Self::run_text).
+    /// As for [`run_text`](Self::run_text).
     pub fn run_input(&mut self, input: &mut dyn BufRead, name: &str) -> Result<Flow, Failure> {
         self.run(input, Some(name), 0)
     }
 
-    /// Runs an input that is read by `depth` other inputs.
+    /// Runs an input at nesting depth `depth`: the number of inputs that are reading it.
     fn run(
         &mut self,
         input: &mut dyn BufRead,
@@ -159,10 +159,10 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Runs a statement, and prints its plan if the user wants to see it.
+    /// Runs a statement. Also prints its plan if the user has requested plans.
     fn statement(&mut self, statement: &Statement, name: Option<&str>) -> Result<Flow, Failure> {
         let text = &statement.text;
-        // A file of Parquet or Arrow has no room for a plan.
+        // A file of Parquet or Arrow cannot contain a plan.
         let explain = match is_query(text) && self.settings.mode.file_format().is_none() {
             true => self.settings.explain,
             false => Explain::Off,
@@ -188,7 +188,8 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Refuses a result that its destination cannot take: a file of Parquet or Arrow is one result, and no text.
+    /// Refuses a result that its destination cannot take. A file of Parquet or Arrow takes only one result, and no
+    /// text.
     fn expect_room(&mut self) -> Result<(), Failure> {
         let is_binary = |mode: Mode| mode.file_format().is_some();
         let mode = self.settings.mode;
@@ -208,7 +209,7 @@ impl<'a> Shell<'a> {
         Ok(())
     }
 
-    /// Fails if the mode writes files that have no place for text.
+    /// Returns an error if the mode writes files that cannot contain text.
     fn expect_text(&self) -> Result<(), Failure> {
         let mode = self.settings.mode;
         match mode.file_format() {
@@ -336,9 +337,9 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Sets the file of results; `None` prints them.
+    /// Sets the file for results; `None` prints them.
     fn output(&mut self, path: Option<&Path>) -> Result<(), Failure> {
-        // Standard output continues where it was.
+        // Standard output continues in the state in which it was.
         if self.file.take().is_none() {
             self.printed = self.written;
         }
@@ -384,13 +385,13 @@ impl<'a> Shell<'a> {
         written.map_err(Failure::Output)
     }
 
-    /// Prints the error of a file that the user has named.
+    /// Prints the error for a file that the user has named.
     fn fail_path(&mut self, doing: &str, path: &Path, error: io::Error) -> Failure {
         let text = format!("cannot {doing} {}: {error}", path.display());
         self.fail(&text, Failure::File(error))
     }
 
-    /// Prints an error of the file of `.output`.
+    /// Prints an error for the file selected by `.output`.
     fn fail_file(&mut self, failure: Failure) -> Failure {
         match failure {
             Failure::File(error) => {
@@ -407,13 +408,13 @@ impl<'a> Shell<'a> {
             true => Color::Red.bold().paint("error:").to_string(),
             false => "error:".to_owned(),
         };
-        // Standard error may be closed; the failure is returned as well.
+        // Standard error may be closed, but the failure is also returned.
         let _ = writeln!(self.streams.err, "{label} {text}");
         let _ = self.streams.err.flush();
         failure
     }
 
-    /// No statement is running.
+    /// Called while no statement is running.
     pub(crate) fn at_rest(&self) {
         match self.interactive {
             true => self.interrupt.elsewhere(),
@@ -437,13 +438,13 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// True if two paths lead to one file.
+/// True if two paths refer to the same file.
 fn is_same(a: &Path, b: &Path) -> bool {
     let absolute = |path: &Path| path.canonicalize().ok();
     absolute(a).is_some_and(|a| Some(a) == absolute(b))
 }
 
-/// True for a statement that reads only, which EXPLAIN can be put in front of.
+/// True for a statement that only reads and can be prefixed with EXPLAIN.
 fn is_query(sql: &str) -> bool {
     let first = tokens(sql).find(|token| !matches!(token.kind, Kind::Space | Kind::Comment));
     first.is_some_and(|token| {

@@ -1,4 +1,4 @@
-//! Sessions with buffers in place of the terminal.
+//! Runs sessions with buffers instead of a terminal.
 
 use super::*;
 use crate::failure::Failure;
@@ -141,7 +141,7 @@ fn a_table_ends_with_the_number_of_rows() {
     let ran = run(".mode box\n.timer on\nSELECT 1;");
     assert!(ran.out.contains("(1 row, 0."), "{}", ran.out);
     assert_eq!(ran.err, "");
-    // The output of other modes is for programs.
+    // The output of other modes is meant for programs.
     let ran = run(".timer on\nSELECT 1 AS a;");
     assert_eq!(ran.out, "a\n1\n");
     assert!(ran.err.starts_with("time: 0."), "{}", ran.err);
@@ -324,7 +324,7 @@ fn schemas_are_statements_that_run_again() {
         "{}",
         ran.out
     );
-    // The open transaction has its tables, too.
+    // The tables of the open transaction are listed, too.
     let ran = run(&format!("BEGIN;{create}.tables a\nROLLBACK;\n.tables a"));
     assert_eq!(ran.out, "name,kind\na,table\nname,kind\n");
 }
@@ -368,7 +368,7 @@ fn a_file_of_parquet_is_one_result() {
         ));
         assert!(ran.err.contains("has one result"), "{}", ran.err);
     }
-    // Each batch has its own dictionary.
+    // Each batch has a dictionary of its own.
     let file = folder.path("texts.arrow");
     let ran = run(&format!(
         ".mode arrow\n.output {file}\nSELECT arrow_cast(CAST(value AS TEXT), 'Dictionary(Int32, Utf8)') AS s FROM range(0, 20000);\n\
@@ -391,7 +391,7 @@ fn a_file_of_parquet_is_one_result() {
     assert_eq!(ran.out, "");
 }
 
-/// A stream whose reader has gone.
+/// A stream whose reader has closed it.
 struct Closed;
 
 impl std::io::Write for Closed {

@@ -8,9 +8,10 @@
 //! peers     DuckDB and SQLite, run by a program in Python
 //! ```
 //!
-//! Numbers with two digits after the point are decimals in Tidalite, Parquet and DuckDB, and `REAL` in SQLite. Tidalite
-//! and SQLite have the primary keys; SQLite also has indexes on foreign keys, without which some queries take minutes.
-//! Every run of a query is planned again, because its text has the round in a comment.
+//! Numbers with two digits after the point are decimals in Tidalite, Parquet and DuckDB, and `REAL` in SQLite. The
+//! tables of Tidalite and SQLite have the primary keys; SQLite also has indexes on foreign keys, because some queries
+//! would otherwise take minutes. Every run of a query is planned, because the number of the round in a comment makes
+//! its text unique.
 
 mod ours;
 mod peers;

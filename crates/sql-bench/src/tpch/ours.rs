@@ -1,4 +1,4 @@
-//! Tidalite: loading the tables, and the queries over them and over Parquet files.
+//! Tidalite: loads the tables, and runs the queries over them and over Parquet files.
 
 use crate::cells;
 use crate::options::Options;
@@ -65,7 +65,7 @@ fn measure(connection: &mut Connection, query: &str, rounds: usize) -> Outcome {
     }
 }
 
-/// Runs a query once beforehand, and then in each round.
+/// Runs a query once before the measurement, and then in each round.
 fn times(
     connection: &mut Connection,
     query: &str,
@@ -74,7 +74,7 @@ fn times(
     let found = cells::rows(&cells::answer(connection, query)?)?;
     let mut times = Vec::new();
     for round in 0..rounds {
-        // A plan is kept for its text, so a comment makes the connection plan again.
+        // A plan is kept for its text, so a comment makes the connection plan the query again.
         let text = format!("{query} /* {round} */");
         let began = Instant::now();
         let found = cells::answer(connection, &text)?;

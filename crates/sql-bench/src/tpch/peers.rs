@@ -1,4 +1,4 @@
-//! DuckDB and SQLite: the program in Python gets a folder with the CSV files, and a file of statements.
+//! DuckDB and SQLite: the Python program is given a folder with the CSV files, and a file of statements.
 
 use crate::cells::Cell;
 use crate::options::Options;
@@ -9,7 +9,7 @@ use crate::tpch::tables::{INDEXES, TABLES, Table};
 use std::error::Error;
 use std::path::Path;
 
-/// Runs all queries in each peer that is there.
+/// Runs all queries in each peer that is installed.
 pub(crate) fn run(
     options: &Options,
     queries: &[String],
@@ -27,7 +27,7 @@ pub(crate) fn run(
     let sqlite = [tables(Table::create_in_sqlite), indexes, texts];
     let mut engines = Vec::new();
     for (name, statements) in [("DuckDB", duckdb), ("SQLite", sqlite)] {
-        // The other peer is measured all the same.
+        // The other peer is measured even if one fails.
         match peer(options, name, folder, statements) {
             Ok(engine) => engines.extend(engine),
             Err(error) => failures.push(format!("{name}: {error}")),
@@ -36,7 +36,7 @@ pub(crate) fn run(
     engines
 }
 
-/// Runs the statements that create tables and indexes, and the queries; `None` if the peer is not there.
+/// Runs the statements that create tables and indexes, and the queries; `None` if the peer is not installed.
 fn peer(
     options: &Options,
     name: &'static str,
@@ -68,7 +68,8 @@ fn peer(
     }
 }
 
-/// Reads the lines of all queries: first `query`, then `time`, `row`, `failed` or `slow`, each with its values after tabs.
+/// Parses the output lines of all queries. Each query begins with a line `query`; `time`, `row`, `failed` or `slow`
+/// lines follow, each with its values separated by tabs.
 fn parsed(output: &str) -> Result<Vec<Outcome>, Box<dyn Error>> {
     let mut outcomes = Vec::new();
     for line in output.lines() {

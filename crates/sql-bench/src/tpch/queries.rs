@@ -3,9 +3,10 @@
 use crate::tpch::tables::TABLES;
 use std::path::Path;
 
-/// All queries, in the dialect of Tidalite and DuckDB; each is one line, without comments.
+/// All queries, in the dialect of Tidalite and DuckDB. Each is a single line without comments.
 pub(crate) fn all(scale: f64) -> Vec<String> {
-    // Query 11 wants a part of the value that shrinks with the number of suppliers.
+    // Query 11 compares with a fraction of the total value; the fraction is inversely proportional to the number of
+    // suppliers.
     let fraction = format!("{:.10}", 0.0001 / scale);
     let texts = include_str!("queries.sql").replace("{fraction}", &fraction);
     let queries = texts.split("-- Query ").skip(1);
@@ -16,7 +17,7 @@ pub(crate) fn all(scale: f64) -> Vec<String> {
     queries.map(line).collect()
 }
 
-/// A query over Parquet files: they are named like the tables.
+/// The query, changed to read Parquet files, which are named like the tables.
 pub(crate) fn over_parquet(query: &str, folder: &Path) -> String {
     let tables = TABLES.map(|table| {
         let file = folder.join(format!("{}.parquet", table.name));

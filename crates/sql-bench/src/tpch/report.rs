@@ -18,14 +18,14 @@ pub(crate) enum Outcome {
         rows: Vec<Vec<Cell>>,
     },
     Failed(String),
-    /// The engine did not end in time.
+    /// The query did not finish in time.
     Slow,
 }
 
-/// Prints medians in milliseconds. All engines that answered a query must have found the same rows as the first of them.
+/// Prints medians in milliseconds. All engines that completed a query must have found the same rows as the first one.
 ///
 /// # Errors
-/// Includes the failures of peers. A query failed, or two engines found different rows.
+/// A query failed, or two engines found different rows. Failures of peers are included.
 pub(crate) fn print(
     options: &Options,
     engines: &[Engine],
@@ -78,7 +78,7 @@ pub(crate) fn print(
         }
         println!("{line}");
     }
-    // An engine that has not answered all queries has no total.
+    // If an engine has not completed all queries, it has no total.
     let total = |total: f64| match total.is_nan() {
         true => " |".to_owned(),
         false => format!(" {total:.0} |"),

@@ -72,7 +72,7 @@ pub(crate) const TABLES: [Table; 8] = [
     },
 ];
 
-/// The indexes on foreign keys that SQLite gets.
+/// The indexes on foreign keys that are created in SQLite.
 pub(crate) const INDEXES: [&str; 5] = [
     "CREATE INDEX orders_customer ON orders (o_custkey)",
     "CREATE INDEX lineitem_part ON lineitem (l_partkey, l_suppkey)",
@@ -88,7 +88,7 @@ impl Table {
         self.statement(&key)
     }
 
-    /// The statement without a key, for DuckDB: a key is of no use to these queries there, and slows the load.
+    /// The statement without a key, for DuckDB: in DuckDB a key does not help these queries, and slows down the load.
     pub(crate) fn create_without_key(&self) -> String {
         self.statement("")
     }
@@ -96,7 +96,7 @@ impl Table {
     /// The statement for SQLite, which has no decimals and no dates.
     pub(crate) fn create_in_sqlite(&self) -> String {
         let mut create = self.create();
-        // A key of type INTEGER alone is the row number of SQLite, which needs no index.
+        // In SQLite a single key column of type INTEGER is the row number, which needs no index.
         for (ty, other) in [
             ("DECIMAL(15,2)", "REAL"),
             ("DATE", "TEXT"),
@@ -112,13 +112,13 @@ impl Table {
         format!("CREATE TABLE {} ({columns} NOT NULL{key})", self.name)
     }
 
-    /// The name of the file that has the rows as CSV, with a line of names.
+    /// The name of the CSV file with the rows; its first line contains the names of the columns.
     pub(crate) fn csv(&self) -> String {
         format!("{}.csv", self.name)
     }
 }
 
-/// Writes a file of CSV for each table.
+/// Writes a CSV file for each table.
 pub(crate) fn write_csv(scale: f64, folder: &Path) -> std::io::Result<()> {
     let rows = RegionGenerator::new(scale, 1, 1).iter();
     write(
@@ -143,7 +143,7 @@ pub(crate) fn write_csv(scale: f64, folder: &Path) -> std::io::Result<()> {
     )?;
     let rows = PartGenerator::new(scale, 1, 1).iter();
     write(folder, "part", PartCsv::header(), rows.map(PartCsv::new))?;
-    // With few suppliers, the formula of the specification names some of them twice for one part.
+    // With few suppliers, the formula of the specification assigns some suppliers to the same part twice.
     let (mut part, mut suppliers) = (0, Vec::new());
     let rows = PartSuppGenerator::new(scale, 1, 1).iter().filter(|row| {
         if row.ps_partkey != part {

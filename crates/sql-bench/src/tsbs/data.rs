@@ -1,4 +1,4 @@
-//! The rows: each host has ten integers between 0 and 100, which walk randomly, every 10 s.
+//! The rows: every 10 s, each host reports ten integers between 0 and 100, which follow random walks.
 
 use crate::options::Options;
 use tidalite_testkit::rng::Rng;
@@ -39,7 +39,8 @@ pub(crate) fn rows(
     for row in 0..options.hours as i64 * 3600 / STEP {
         let mut values = [0; 10];
         for (value, state) in values.iter_mut().zip(&mut state) {
-            // The sum of twelve uniform numbers has about a normal distribution of deviation one.
+            // The sum of twelve uniform random numbers has approximately a normal distribution with standard deviation
+            // one.
             let normal: f64 = (0..12)
                 .map(|_| rng.below(1 << 20) as f64 / f64::from(1 << 20))
                 .sum::<f64>()

@@ -7,10 +7,10 @@ use crate::tsbs::queries::{Kind, Place, Query};
 /// The ten values of a host at a time.
 type Row = [i64; 10];
 
-/// The number of rows of a result, and the sum of all numbers in it but times.
+/// The number of rows of a result, and the sum of all its numbers except times.
 pub(crate) type Summary = (usize, f64);
 
-/// The right results of a query.
+/// The correct results of a query.
 pub(crate) struct Expected {
     kind: Kind,
     /// The result of each round.
@@ -28,7 +28,7 @@ impl Expected {
         }
     }
 
-    /// Whether an engine found the right results in all rounds that it ran.
+    /// Whether an engine found the correct results in all rounds that it ran.
     pub(crate) fn agrees(&self, found: &[Summary]) -> bool {
         // Sums of integers are exact in `f64`; sums of means depend on their order.
         let equal = |one: f64, other: f64| match self.kind {
@@ -40,7 +40,7 @@ impl Expected {
     }
 }
 
-/// The result of a query at a place.
+/// The correct result of a query at a place.
 fn summary(kind: Kind, place: &Place, values: &Values) -> Summary {
     let of_place = || within(values, place, place.from);
     match kind {
@@ -66,13 +66,13 @@ fn summary(kind: Kind, place: &Place, values: &Values) -> Summary {
     }
 }
 
-/// The number of all rows, and the sum of their last column.
+/// The number of all rows, and the sum of the values in their last column.
 pub(crate) fn rows_and_sum(values: &Values) -> (i64, i64) {
     let rows = || values.iter().flatten();
     (rows().count() as i64, rows().map(|row| row[9]).sum())
 }
 
-/// The rows of each host of a place, from a time to the end of the place.
+/// The rows of each host of a place, from the time `from` to the end of the place.
 fn within<'a>(values: &'a Values, place: &Place, from: i64) -> Vec<&'a [Row]> {
     let row = |time: i64| ((time - BEGIN) / STEP) as usize;
     let hosts = values.iter().enumerate();
@@ -84,7 +84,7 @@ fn within<'a>(values: &'a Values, place: &Place, from: i64) -> Vec<&'a [Row]> {
         .collect()
 }
 
-/// One row for each bin, with the maxima of the first metrics of all hosts.
+/// One row for each bin, with the maxima of the first metrics over all hosts.
 fn maxima(hosts: &[&[Row]], metrics: usize, bin_seconds: i64) -> Summary {
     let bin_rows = (bin_seconds / STEP) as usize;
     let bins = hosts[0].len() / bin_rows;
@@ -115,7 +115,7 @@ fn means(hosts: &[&[Row]], metrics: usize) -> Summary {
     (rows, sum)
 }
 
-/// The first metric of the last ten rows before the end of a place; hosts of one time are ordered by their names.
+/// The first metric of the last ten rows before the end of a place; rows with the same time are ordered by host name.
 fn newest(values: &Values, place: &Place) -> Summary {
     let mut hosts: Vec<usize> = (0..values.len()).collect();
     hosts.sort_by_key(|host| format!("host_{host}"));

@@ -1,4 +1,4 @@
-//! The rows as Arrow batches, and as files from which the peers load them.
+//! The rows as Arrow batches, and as files that the peers load.
 
 use crate::tsbs::data::{self, COLUMNS};
 use std::error::Error;
@@ -17,7 +17,7 @@ const BATCH_ROWS: usize = 8192;
 /// The values of all rows, by host.
 pub(crate) type Values = Vec<Vec<[i64; 10]>>;
 
-/// A row: its host, and its place among the rows of the host.
+/// The location of a row: its host, and its index among the rows of the host.
 type Place = (usize, usize);
 
 /// The order in which rows are loaded.
@@ -34,7 +34,7 @@ pub(crate) enum Order {
 pub(crate) enum Format {
     Arrow,
     Csv,
-    /// The line protocol of InfluxDB, which other servers understand, too.
+    /// The line protocol of InfluxDB, which other servers accept, too.
     Lines,
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The time of a row among the rows of its host.
+/// The time of the row with this index among the rows of its host.
 fn time(row: usize) -> i64 {
     data::BEGIN + row as i64 * data::STEP
 }

@@ -1,5 +1,5 @@
 //! Queries of the "cpu-only" workload of the time-series benchmark suite (TSBS): hosts that report ten integers every
-//! 10 s. Rows and queries are our own; the names of the queries are the suite's, shortened.
+//! 10 s. Rows and queries are our own; the queries have the suite's names, shortened.
 //!
 //! ```text
 //! data      the rows

@@ -1,4 +1,4 @@
-//! Tidalite: loading the rows, and the queries.
+//! Tidalite: loads the rows, and runs the queries.
 
 use crate::cells::answer;
 use crate::tsbs::data::{self, COLUMNS};
@@ -16,7 +16,7 @@ use tidalite_sql::arrow::array::{Array, AsArray, RecordBatch};
 use tidalite_sql::arrow::compute::cast;
 use tidalite_sql::arrow::datatypes::{DataType, Float64Type};
 
-/// Loads the rows and runs all queries, each of them once beforehand.
+/// Loads the rows and runs all queries, each of them once before the measurement.
 pub(crate) fn run(values: &Values, queries: &[Query]) -> Result<Vec<Own>, Box<dyn Error>> {
     let scratch = TempDir::new()?;
     let path = scratch.path().join("cpu.tdl");
@@ -39,7 +39,7 @@ pub(crate) fn run(values: &Values, queries: &[Query]) -> Result<Vec<Own>, Box<dy
             let (time, found) = timed(&mut connection, &OURS.text(query.kind, place))?;
             planned.push(time, found);
         }
-        // The plan of this text is kept since the run beforehand.
+        // The plan of this text has been kept since the run before the measurement.
         let text = OURS.text(query.kind, &query.beforehand());
         let mut kept = Timed::new(query.name);
         for _ in &query.places {

@@ -1,6 +1,8 @@
-//! The peers, run by a program in Python, one after the other: rows go to it as a file, queries as lines.
+//! Measures the peers with a Python program, one after the other. The program receives rows in a file, and queries as
+//! lines.
 //!
-//! Engines in the process of Python get the rows sorted by host and time, servers get them in the order of their times.
+//! Engines that run inside the Python process load the rows sorted by host and time; servers load them in the order of
+//! their times.
 
 use crate::options::Options;
 use crate::python;
@@ -14,16 +16,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use tempfile::TempDir;
 
-/// The program: the embedded engines, the servers, and the measurement.
+/// The Python program: the embedded engines, the servers, and the measurement.
 const PROGRAM: &str = concat!(
     include_str!("peers/embedded.py"),
     include_str!("peers/servers.py"),
     include_str!("peers/measure.py")
 );
 
-/// A peer, as it is before its version is known.
+/// A peer, before its version is known.
 struct Engine {
-    /// The name of its function in the program.
+    /// The name of its function in the Python program.
     name: &'static str,
     format: Format,
     text: fn(Kind, &Place) -> Option<String>,
@@ -58,7 +60,8 @@ const ENGINES: [Engine; 5] = [
     },
 ];
 
-/// Loads the rows and runs all queries in each peer that is there; in the given order, or in the order that suits it.
+/// Loads the rows and runs all queries in each installed peer. Rows are loaded in the given order, otherwise in the
+/// order that suits the peer.
 pub(crate) fn run(
     options: &Options,
     values: &Values,
@@ -90,7 +93,7 @@ pub(crate) fn run(
         let arguments = [engine.name.as_ref(), rows.as_os_str(), asked.as_os_str()];
         let measured =
             python::run(PROGRAM, &arguments, engine.name).and_then(|output| parsed(&output));
-        // The other peers are measured all the same.
+        // The other peers are measured even if one fails.
         match measured {
             Ok(Some(peer)) => peers.measured.push(peer),
             Ok(None) => {}
@@ -100,8 +103,8 @@ pub(crate) fn run(
     Ok(peers)
 }
 
-/// Reads lines `engine NAME VERSION`, `loaded SECONDS BYTES` and `query NAME MILLISECONDS ROWS SUM`, with tabs between
-/// the values; none if a peer is not there and has written only a note.
+/// Parses lines `engine NAME VERSION`, `loaded SECONDS BYTES` and `query NAME MILLISECONDS ROWS SUM`, with tabs between
+/// the values; `None` if the peer is not installed and the program has written only a note.
 fn parsed(text: &str) -> Result<Option<Peer>, Box<dyn Error>> {
     let mut peer = None;
     for line in text.lines() {

@@ -1,16 +1,16 @@
 //! The queries in PromQL, as requests: `range BEGIN END STEP EXPRESSION`, `instant TIME EXPRESSION` or
 //! `export BEGIN END SELECTOR`, with times in seconds since 1970.
 //!
-//! A window `[60s]` at a time `t` covers `t - 60 < time <= t`. All rows are at full multiples of 10 s, so the window that
-//! ends one second before the end of a bin holds the rows of that bin.
+//! A window `[60s]` at a time `t` covers `t - 60 < time <= t`. All rows are at multiples of 10 s, so the window that
+//! ends one second before the end of a bin contains exactly the rows of that bin.
 //!
-//! Two queries tell the server more than SQL does: the last minutes are asked for by their times, and the last rows must
-//! be at most five minutes old. The last rows ordered by time (`newest`) cannot be said.
+//! In two queries the server gets more information than with SQL: the last minutes are requested by their times, and
+//! the last rows must be at most five minutes old. The last rows ordered by time (`newest`) cannot be expressed.
 
 use crate::tsbs::data::{BEGIN, COLUMNS, STEP};
 use crate::tsbs::queries::{Kind, Place};
 
-/// The request of a query; none if PromQL cannot say it.
+/// The request of a query; `None` if PromQL cannot express it.
 pub(crate) fn text(kind: Kind, place: &Place) -> Option<String> {
     let (from, to, last) = (place.from, place.to, place.end - 1);
     let all = COLUMNS.len();
@@ -49,12 +49,12 @@ pub(crate) fn text(kind: Kind, place: &Place) -> Option<String> {
     })
 }
 
-/// The request for an expression in each bin of an interval.
+/// The request that evaluates an expression in each bin of an interval.
 fn bins(from: i64, to: i64, width: i64, expression: &str) -> String {
     format!("range {} {} {width} {expression}", from + width - 1, to - 1)
 }
 
-/// The series of the first metrics of the hosts.
+/// The selector for the series of the first metrics of the hosts.
 fn selector(metrics: usize, place: &Place) -> String {
     let names = COLUMNS[..metrics].iter();
     let names: Vec<_> = names.map(|name| format!("cpu_{name}")).collect();

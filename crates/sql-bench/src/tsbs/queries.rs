@@ -1,10 +1,10 @@
-//! The queries, by the names that the suite gives them, shortened.
+//! The queries, with the names that they have in the suite, shortened.
 
 use crate::options::Options;
 use crate::tsbs::data::BEGIN;
 use tidalite_testkit::rng::Rng;
 
-/// A query: the same question to all engines, in each round at another place.
+/// A query: all engines run the same query, in each round at another place.
 pub(crate) struct Query {
     pub(crate) name: &'static str,
     /// A description of the query, for the report.
@@ -14,12 +14,12 @@ pub(crate) struct Query {
     pub(crate) places: Vec<Place>,
 }
 
-/// The question of a query; `metrics` is the number of columns, from the first one on.
+/// The kind of a query; `metrics` is the number of columns, beginning with the first one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// A constant: the time that the interface of an engine takes by itself.
+    /// A constant, which measures the overhead of the engine's interface.
     Empty,
-    /// Maxima by bin, of all hosts of the place together.
+    /// Maxima by bin, over all hosts of the place.
     Maxima { metrics: usize, bin: Bin },
     /// Means by host and hour.
     Means { metrics: usize },
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     High,
     /// The last row of each host.
     LastPoint,
-    /// Maxima by minute, the last 5 of them before the end of the place.
+    /// Maxima by minute, for the last 5 minutes before the end of the place.
     LastMinutes,
     /// The sum of the first column.
     Sum,
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Newest,
     /// All values.
     Scan,
-    /// The number of rows and the sum of the last column: the check of a load.
+    /// The number of rows and the sum of the last column, which check a load.
     Check,
 }
 
@@ -46,17 +46,17 @@ pub(crate) enum Bin {
     Hour,
 }
 
-/// The hosts and the interval of one round.
+/// The hosts and the interval that a query selects in one round.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// Empty for all hosts.
+    /// The names of the hosts; empty for all hosts.
     pub(crate) hosts: Vec<String>,
-    /// Seconds since 1970; the end is excluded.
+    /// The interval in seconds since 1970; the end is excluded.
     pub(crate) from: i64,
     pub(crate) to: i64,
     /// The end of the rows of all hosts, excluded.
     pub(crate) end: i64,
-    /// The number of the round, from 1 on; 0 for the run beforehand.
+    /// The number of the round, from 1; 0 for the run before the measurement.
     pub(crate) round: usize,
 }
 
@@ -71,7 +71,7 @@ impl Bin {
 }
 
 impl Query {
-    /// The place of the run before the first round, which is the first round's, too.
+    /// The place of the run before the measurement, which is also the place of the first round.
     pub(crate) fn beforehand(&self) -> Place {
         Place {
             round: 0,

@@ -15,11 +15,11 @@ pub(crate) struct Timed {
     pub(crate) found: Vec<Summary>,
 }
 
-/// Our measurement of a query.
+/// The measurement of a query in Tidalite.
 pub(crate) struct Own {
-    /// Every round is planned again.
+    /// The query is planned in every round.
     pub(crate) planned: Timed,
-    /// Every round is the first one again, with its plan kept.
+    /// Every round repeats the first one, so its plan is reused.
     pub(crate) kept: Timed,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Peer {
     pub(crate) timed: Vec<Timed>,
 }
 
-/// The measured peers, and the errors of failed ones.
+/// The peers that were measured, and the errors of the others.
 #[derive(Default)]
 pub(crate) struct Peers {
     pub(crate) measured: Vec<Peer>,
@@ -60,7 +60,7 @@ impl Timed {
         median(&self.times)
     }
 
-    /// The median, marked if the query was slow or its results are wrong.
+    /// The median, with a mark if the query was slow or its results are wrong.
     fn shown(&self, options: &Options, is_right: bool) -> String {
         let mut shown = format!("{:.3}", self.median());
         if self.times.len() < options.rounds {
@@ -73,7 +73,7 @@ impl Timed {
     }
 }
 
-/// Prints medians in milliseconds, and the ratio of the best peer's to ours.
+/// Prints medians in milliseconds, and the ratio of the best peer's median to Tidalite's.
 ///
 /// # Errors
 /// A peer failed, or an engine found a wrong result.

@@ -3,9 +3,9 @@
 use crate::tsbs::data::COLUMNS;
 use crate::tsbs::queries::{Bin, Kind, Place};
 
-/// How an engine writes times, bins and the query of the last rows.
+/// The syntax of an engine for times, bins and the query of the last rows.
 pub(crate) struct Dialect {
-    /// The table, for conditions on hosts and times.
+    /// The name of the table, used in conditions on hosts and times.
     table: &'static str,
     time: fn(i64) -> String,
     minute: &'static str,
@@ -29,8 +29,8 @@ pub(crate) const DUCKDB: Dialect = Dialect {
     lastpoint: || last_by_host("arg_max"),
 };
 
-/// SQLite takes the index on times for every interval, although the primary key is two to four times as fast unless a query
-/// wants few rows of the end of an interval.
+/// SQLite uses the index on times for every interval, although the primary key is two to four times as fast, unless a
+/// query needs only a few rows at the end of an interval.
 pub(crate) const SQLITE: Dialect = Dialect {
     table: "cpu INDEXED BY sqlite_autoindex_cpu_1",
     time: |seconds| seconds.to_string(),
@@ -53,7 +53,7 @@ pub(crate) const CHDB: Dialect = Dialect {
     lastpoint: || last_by_host("argMax"),
 };
 
-/// QuestDB takes integers as microseconds since 1970.
+/// QuestDB interprets integers as microseconds since 1970.
 pub(crate) const QUESTDB: Dialect = Dialect {
     table: "cpu",
     time: |seconds| format!("{seconds}000000"),
@@ -68,7 +68,7 @@ pub(crate) const QUESTDB: Dialect = Dialect {
 };
 
 impl Dialect {
-    /// The text of a query at a place. It has the round in a comment, because engines keep plans by the text.
+    /// The text of a query at a place. It contains the round in a comment, because engines cache plans by text.
     pub(crate) fn text(&self, kind: Kind, place: &Place) -> String {
         format!("{} /* {} */", self.statement(kind, place), place.round)
     }
@@ -131,7 +131,7 @@ impl Dialect {
     }
 }
 
-/// The last row of each host by an aggregate function of a value and a time.
+/// The query for the last row of each host, using an aggregate function of a value and a time.
 fn last_by_host(function: &str) -> String {
     let columns = COLUMNS.map(|column| format!("{function}({column}, time)"));
     format!(

@@ -1,5 +1,5 @@
-//! Inserts, look-ups and updates of a table `turbines (id BIGINT PRIMARY KEY, site TEXT, rated DOUBLE, name TEXT)` with
-//! an index on `site`.
+//! Measures inserts, look-ups and updates of a table
+//! `turbines (id BIGINT PRIMARY KEY, site TEXT, rated DOUBLE, name TEXT)` with an index on `site`.
 //!
 //! ```text
 //! plan      the rows, and how many of them each measurement takes
@@ -15,14 +15,14 @@ use crate::options::Options;
 use plan::Plan;
 use std::error::Error;
 
-/// Measures and prints the table.
+/// Runs the measurements and prints the table.
 pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let plan = Plan::new(options.rows);
     println!("\nA typed table, {} rows\n", options.rows);
     let own = ours::run(&plan)?;
     let mut problems = Vec::new();
     let peer = match options.peers {
-        // Our figures are printed all the same.
+        // Our figures are printed even if SQLite fails.
         true => sqlite::run(&plan).unwrap_or_else(|error| {
             problems.push(format!("SQLite: {error}"));
             Vec::new()
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// A figure with about three digits.
+/// Formats a figure with about three digits.
 fn shown(value: f64) -> String {
     match value {
         100.0.. => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! Tidalite.
+//! Tidalite's side of the measurements.
 
 use crate::typed::plan::{self, Plan, name, rated};
 use std::error::Error;
@@ -27,7 +27,7 @@ pub(crate) struct Figure {
     pub(crate) value: f64,
 }
 
-/// `count` statements or rows in each second.
+/// A figure: the number of statements or rows per second.
 fn rate(name: &'static str, unit: &'static str, count: u64, time: Duration) -> Figure {
     Figure {
         name,
@@ -36,7 +36,7 @@ fn rate(name: &'static str, unit: &'static str, count: u64, time: Duration) -> F
     }
 }
 
-/// Microseconds of each of `count` statements.
+/// A figure: microseconds for each of `count` statements.
 fn micros(name: &'static str, count: u64, time: Duration) -> Figure {
     Figure {
         name,
@@ -185,7 +185,7 @@ fn select(
     Ok(())
 }
 
-/// The time in which each of some threads looks rows up, on a connection of its own.
+/// The total time of several threads that look up rows, each with a connection of its own.
 fn threads(plan: &Plan, database: &Database, count: u64) -> Result<Duration, Box<dyn Error>> {
     let barrier = Barrier::new(count as usize);
     let times: Result<Vec<Duration>, String> = std::thread::scope(|scope| {
@@ -208,7 +208,7 @@ fn threads(plan: &Plan, database: &Database, count: u64) -> Result<Duration, Box
     Ok(times?.into_iter().max().unwrap_or_default())
 }
 
-/// The time in which one thread looks rows up, from the moment when all threads are ready.
+/// The time in which one thread looks up its rows, measured from the moment when all threads are ready.
 fn look_ups(
     plan: &Plan,
     database: &Database,
@@ -216,7 +216,7 @@ fn look_ups(
     barrier: &Barrier,
 ) -> Result<Duration, Box<dyn Error>> {
     let connected = connected(plan, database);
-    // After an error, too: the other threads wait for this one.
+    // The barrier is passed even after an error, because the other threads wait for this one.
     barrier.wait();
     let mut sql = connected?;
     let began = Instant::now();
@@ -226,7 +226,7 @@ fn look_ups(
     Ok(began.elapsed())
 }
 
-/// A connection that has planned the statement.
+/// A connection that has already planned the statement.
 fn connected(plan: &Plan, database: &Database) -> Result<Connection, Box<dyn Error>> {
     let mut sql = Connection::new(database)?;
     look_up(plan, &mut sql, 0)?;
@@ -240,7 +240,7 @@ fn look_up(plan: &Plan, sql: &mut Connection, number: u64) -> Result<(), Box<dyn
     expect(found, (1, rated(id)))
 }
 
-/// Reads a result, and compares its number of rows and the sum of the column `rated`.
+/// Reads a result, and checks its number of rows and the sum of the column `rated`.
 fn expect(found: tidalite_sql::Rows, expected: (usize, f64)) -> Result<(), Box<dyn Error>> {
     let (mut rows, mut sum) = (0, 0.0);
     for batch in found {
@@ -262,7 +262,7 @@ fn update(
     sql: &mut Connection,
     figures: &mut Vec<Figure>,
 ) -> Result<(), Box<dyn Error>> {
-    // SQLite writes nothing if the value is the same already, so each pass has its own.
+    // SQLite writes nothing if a value does not change, so each pass sets another value.
     let updates = |sql: &mut Connection, rated: f64| {
         for number in 0..plan.singles {
             let id = plan.scattered(number);

@@ -1,15 +1,15 @@
-//! The rows, and how many of them each measurement takes.
+//! The rows, and the number of rows and statements in each measurement.
 
 /// Number of rows of a site.
 const SITE_ROWS: u64 = 100;
 
-/// Statement `n` is about the id `n` times this, modulo the number of rows.
+/// Statement `n` uses the id `n` times this number, modulo the number of rows.
 const SCATTER: u64 = 0x9E37_79B1;
 
 /// Number of different rated powers. They are multiples of a quarter, so their sums are exact.
 const RATINGS: u64 = 97;
 
-/// The measurements by name; the program in Python prints the same names.
+/// Names of the measurements; the Python program prints the same names.
 pub(crate) const ARROW: &str = "load of Arrow batches (SQLite: executemany)";
 pub(crate) const INDEX: &str = "CREATE INDEX on site";
 pub(crate) const INSERT: &str = "INSERT with parameters, one transaction";
@@ -27,11 +27,11 @@ pub(crate) const DURABLE_UPDATE: &str = "UPDATE by key, a durable transaction ea
 pub(crate) struct Plan {
     /// Rows that are loaded first; their ids begin at 0.
     pub(crate) rows: u64,
-    /// Rows inserted in one transaction. Their ids follow.
+    /// Rows that are inserted in one transaction. Their ids follow those of the loaded rows.
     pub(crate) inserts: u64,
-    /// Statements that are planned or committed one by one: durable inserts, updates, selects by index and by text.
+    /// Statements that are planned or committed individually: durable inserts, updates, selects by index and by text.
     pub(crate) singles: u64,
-    /// Selects by key with a parameter, on each thread.
+    /// Selects by key with a parameter, for each thread.
     pub(crate) selects: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The same statements in SQLite, run by a program in Python.
+//! Runs the same statements in SQLite, with a Python program.
 
 use crate::python;
 use crate::typed::plan::Plan;
@@ -6,7 +6,7 @@ use std::error::Error;
 use std::ffi::OsStr;
 use tempfile::TempDir;
 
-/// Runs all measurements; returns them by name, or none if SQLite is not there.
+/// Runs all measurements; returns them by name, or an empty list if SQLite is not installed.
 pub(crate) fn run(plan: &Plan) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
     let scratch = TempDir::new()?;
     let path = scratch.path().join("typed.sqlite");
