@@ -7,7 +7,7 @@
 //! report         medians, spreads, the table and lines of `harlinn`
 //! lmdb_engine    a port of a published time series engine on LMDB
 //! records        the record types of the published benchmark `harlinn`
-//! engine         Tidalite and its peers behind one interface
+//! engine         Tidalite and its peers, with a common interface
 //! meter          costs of work: time, CPU, bytes, calls, waits on the disk
 //! contest        the participating engines and their order; lines and table
 //! child          results of a child process

@@ -6,7 +6,7 @@
 //!  ├ tidalite, tidalite_buffered, tidalite_hash, tidalite_series    ours
 //!  ├ lmdb_series                      a published time series engine on LMDB, for suites of points
 //!  └ lmdb, mdbx (mdbx_sys), redb, fjall, sqlite, rocksdb (a feature)
-//! sets     engines with multi-values, behind an interface of their own
+//! sets     engines with multi-values, with an interface of their own
 //! face     the common interface, and the digest for comparing answers
 //! data     the pairs: keys, values, shapes
 //! ```

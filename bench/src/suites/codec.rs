@@ -4,7 +4,7 @@
 //! ```text
 //! columns     real columns to measure, from the files of TIDALITE_TEST_DATA
 //! generated   columns of kinds that the real ones lack, in a tuning and a judging half
-//! coders      our codec and the others behind one interface
+//! coders      our codec and the others, with a common interface
 //! gorilla     bit by bit, as in its paper
 //! plain_alp   the crates alp and fastlanes, one vector at a time
 //! oracles     all coders against each other, on random columns (tests)

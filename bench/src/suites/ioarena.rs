@@ -13,7 +13,7 @@
 //! | `delete` | removes a pair |
 //!
 //! The name of a case starts with the degree of durability, as in `sync-crud`. The behaviour of IOArena was read from
-//! its source (pmwkaa/ioarena, BSD). This is our own code behind our own interface, so that all engines are called in
+//! its source (pmwkaa/ioarena, BSD). This is our own code with our own interface, so that all engines are called in
 //! the same way and their answers can be compared. A wrong answer ends the run, whereas IOArena only counts it.
 
 use std::path::Path;

@@ -127,7 +127,7 @@ pub struct Container {
 pub struct Message {
     /// Its time.
     pub time: i64,
-    /// Number among the messages of its time.
+    /// Distinguishes messages with the same time (the *tie*).
     pub tie: u64,
     /// True if it is protected.
     pub is_protected: bool,

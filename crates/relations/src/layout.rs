@@ -2,8 +2,9 @@
 //!
 //! Invariants:
 //! 1. A column is either a piece of the primary key or a field of the row's value, never both.
-//! 2. Field ids and index numbers are never used again: a dropped field keeps its id and type, because older rows hold it.
-//! 3. `indexes` has the order of `schema.indexes`.
+//! 2. Field ids and index numbers are never used again. A dropped field keeps its id and type, because older rows still
+//!    contain it.
+//! 3. `indexes` is in the same order as `schema.indexes`.
 
 use crate::cell::Cell;
 use crate::error::{Conflict, Error, Result, unusable};

@@ -19,7 +19,7 @@
 //!  ├ batch             inserting many rows at once
 //!  └ alter             columns and indexes that come and go
 //! check            comparing rows and indexes
-//! recover, leaves  writing everything anew that follows from the rows; recognising rows in a lone leaf
+//! recover, leaves  rebuilding everything that is derived from the rows; recognising rows in an unreferenced leaf
 //! ```
 //!
 //! ```text

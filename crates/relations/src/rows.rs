@@ -1,8 +1,8 @@
 //! Iterates over rows, in the order of their keys or of an index.
 //!
 //! Invariants:
-//! 1. The row at which `rows` stands is the current one; it lies in the range.
-//! 2. Once the end was reached, or an error has occurred, `next` returns `None`.
+//! 1. The row at the cursor `rows` is the current one; it lies in the range.
+//! 2. After the end was reached, or an error has occurred, `next` returns `None`.
 
 use crate::bounds::Span;
 use crate::error::damaged;

@@ -1,9 +1,9 @@
 //! Changing the rows of a relation.
 //!
 //! Invariants:
-//! 1. Each index has exactly one entry for each row: the columns of the index, then the primary key.
-//! 2. No two rows have the same entry in a unique index up to the primary key, unless one of its columns is null.
-//! 3. Errors other than `Store` come before the first change. After a `Store` error the transaction must be rolled back.
+//! 1. Each index has exactly one entry for each row: the columns of the index, followed by the primary key.
+//! 2. No two rows have equal columns in a unique index, unless one of these columns is null.
+//! 3. Errors other than `Store` are returned before the first change. After a `Store` error the transaction must be rolled back.
 
 use crate::cell::Cell;
 use crate::conflict::{NewRow, RowKeys};

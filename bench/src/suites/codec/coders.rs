@@ -1,4 +1,4 @@
-//! Tidalite's codec and the other coders behind one interface, from a block of words to bytes and back.
+//! Tidalite's codec and the other coders with a common interface, from a block of words to bytes and back.
 
 use tidalite_codec::{Chunk, ColumnType, EncoderState};
 use tidalite_codec::{

@@ -5,8 +5,8 @@
 //!
 //! Invariants:
 //! 1. The entries of a block are not less than the key of its row, and less than the key of the next row.
-//! 2. All entries of a key are in one block. In a table without duplicates there is one for each key (several if
-//!    different keys have one hash).
+//! 2. All entries of a key are in one block. A table without duplicates has one entry for each key (several if different
+//!    keys have the same hash).
 //! 3. No block is empty.
 
 use crate::block::{Block, BlockBuilder, out_of_order};

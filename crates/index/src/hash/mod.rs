@@ -12,13 +12,13 @@
 //! read         lookups, duplicates, history, ranges
 //! walk         all keys in order
 //! write        storing a transaction's records; compaction
-//! rebuild      building the index anew from the records
+//! rebuild      rebuilding the index from the records
 //! check        every rule of the format
 //! ```
 //!
 //! Invariants:
 //! 1. Record numbers ascend from 0 and are never used again. A record never changes.
-//! 2. Of the entries of one key, the one with the greatest record number is the newest.
+//! 2. The newest entry of a key is the one with the greatest record number.
 //! 3. The index can be rebuilt from the records: removals are records, too.
 
 pub(crate) mod buffer;

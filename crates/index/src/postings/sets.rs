@@ -9,7 +9,7 @@
 //! 1. No key of a set is a prefix of another one, so the rows of a set are adjacent. The caller must ensure this.
 //! 2. Numbers are less than `NUMBERS_MAX`.
 //! 3. No container is empty: a set without members has no row.
-//! 4. A container has the form that `container::encode` gives to its members.
+//! 4. A container is stored exactly as `container::encode` encodes its members.
 
 use crate::postings::changes::Changes;
 use crate::postings::container;

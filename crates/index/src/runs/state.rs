@@ -11,8 +11,10 @@
 //!
 //! Invariants:
 //! 1. Runs are listed from the oldest to the newest, and their numbers ascend.
-//! 2. Of the entries of a key, one in a newer run is newer, and each in a run is newer than the main table's.
-//! 3. The main table has every entry of the runs being merged below the watermark, and none at it or above.
+//! 2. If several runs have entries of a key, the entry in the newest run is the newest. Entries in runs are newer than
+//!    those in the main table.
+//! 3. The main table has all entries of the merging runs below the watermark, and no entries of these runs at or above
+//!    the watermark.
 
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
 use tidalite_pager::{Error, Result};

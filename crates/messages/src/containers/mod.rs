@@ -39,15 +39,15 @@
 //! ```
 //!
 //! Invariants of the storage:
-//! 1. A container has a number that stays when it is renamed, dropped and restored, and that is not used again. All its rows
-//!    begin with the number, so that they are removed as ranges.
+//! 1. A container has a number, which it keeps when it is renamed, dropped and restored, and which is not used again. The
+//!    keys of all its rows begin with the number, so that they can be removed as ranges.
 //! 2. The key of a message is its container, its time and a tie. The record of a container has the exact number of its
 //!    messages and bytes, and the exact times of the oldest and the newest one: a later message needs no lookup.
-//! 3. The row of latest values of a container has for each field of each stored message a value whose time is not
-//!    earlier.
-//! 4. Names of fields are numbers in all documents; a number has the same name for ever.
-//! 5. Everything that time makes due has a row in `Due` that is not too late, or in `SeenTimes`.
-//! 6. A deletion has the exact number of its messages, and at least one.
+//! 3. For each field of each stored message, the row of latest values of the container has a value whose time is not
+//!    earlier than the message.
+//! 4. In stored documents, names of fields are replaced by numbers; a number has the same name for ever.
+//! 5. Everything that becomes due at some time has a row in `Due` that is not too late, or a row in `SeenTimes`.
+//! 6. A deletion stores the exact number of its messages, which is at least one.
 
 pub(crate) mod append;
 pub(crate) mod apply;

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! fields      names and numbers, from both tables together; numbers without name get one
-//! records     every one that can be decoded; a lost one is made anew from the table of numbers or from the messages
-//! messages    undecodable ones are removed; counts and times of the records are counted anew
+//! records     every one that can be decoded; a lost one is created again from the table of numbers or from the messages
+//! messages    undecodable ones are removed; counts and times of the records are computed again
 //! latest      the stored values, and newer values of messages
-//! deletions   counted anew from the deleted messages
-//! all others  written anew
+//! deletions   counted again from the deleted messages
+//! all others  written again
 //! ```
 
 use crate::containers::codec::raw_fields;

@@ -2,8 +2,8 @@
 //! nothing.
 //!
 //! Invariants:
-//! 1. A step that is found fits into one message. Messages of any other step stay as they are.
-//! 2. A call ends at a later time than it began, or finds a step, or has looked at everything: repeated calls come to an end.
+//! 1. The fields of each step that is found fit into one message. Messages of other steps do not change.
+//! 2. A call reaches a later time than it began at, or finds a step, or has read everything. So repeated calls terminate.
 
 use crate::containers::keys::{MESSAGE_KEY_BYTES, MessageKey, behind_container};
 use crate::containers::message::{ContainerMessage, Head, StoredMessage, counted_bytes};

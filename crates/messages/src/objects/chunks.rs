@@ -5,10 +5,9 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A chunk and its hash have the same key; both exist or neither.
-//! 2. Contents belong to an upload, to an object and the copies of it, or to the list of orphans, and to one of these
-//!    only.
-//! 3. Contents of n > 1 objects have a row with n - 1 in the table of shares; others have none.
+//! 1. A chunk and its hash have the same key; either both exist or neither does.
+//! 2. Contents belong to exactly one of these: an upload, an object together with its copies, or the list of orphans.
+//! 3. Contents that n > 1 objects share have a row with n - 1 in the table of shares; all other contents have no row.
 
 use crate::objects::bucket::BucketWriter;
 use crate::objects::content_hash::ContentHash;

@@ -27,7 +27,7 @@
 //! Invariants:
 //! 1. Contents never change. An object is replaced by a manifest with another content id, which is stored after the
 //!    chunks. So readers see the old contents or the new ones.
-//! 2. All chunks of contents have the same size but the last one, which is not longer and not empty.
+//! 2. All chunks of the same contents have the same size, except the last one, which may be shorter but not empty.
 //! 3. An object that expires and is not protected has a row in the order of expiry; an object that is not protected has
 //!    one in the order of age.
 //! 4. Every chunk belongs to an object, an upload or an orphan (`chunks.rs`).

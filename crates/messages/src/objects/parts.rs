@@ -13,7 +13,7 @@
 //! 8     orphans: content id -> nothing; contents whose chunks have yet to be freed
 //! 9     uploads: content id -> upload (`upload.rs`)
 //! 10    upload expiry: expiry, content id -> nothing
-//! 11    tails: content id, offset -> bytes behind the last whole chunk of an upload
+//! 11    tails: content id, offset -> bytes after the last whole chunk of an upload
 //! 12    links: link id -> link (`links.rs`)
 //! 13    link expiry: expiry, link id -> nothing
 //! ```

@@ -39,15 +39,16 @@
 //! Invariants:
 //! 1. Ids ascend from 1 and are never used again. The row of a message never changes.
 //! 2. The primary rows are the messages, the sets of open ids, the marks, the leases and the rows of the groups. The sets
-//!    by state, the heads of lanes and the counts of states follow from them (`derive`). The options, the totals in the
-//!    state and the idempotency keys of removed messages do not.
+//!    by state, the heads of lanes and the counts of states are derived from them (`derive`). The options, the totals in
+//!    the state and the idempotency keys of removed messages cannot be derived.
 //! 3. An id is open in a group until the group has acknowledged it; dead letters are open, too. A message is stored
 //!    exactly as long as its id is open in a group.
 //! 4. An open id without a mark is ready and was never delivered.
-//! 5. Of the messages with one ordering key, a group has at most one that is ready, delayed or leased: the head of its
-//!    lane. All others are waiting or dead.
-//! 6. A queue without groups has a group without a name, which is renamed by the first use of the default group or
-//!    by the first group that starts at the oldest message, and dropped by a first group that starts at the newest one.
+//! 5. In a group, at most one message of an ordering key is ready, delayed or leased: the head of its lane. All other
+//!    messages of the key are waiting or dead.
+//! 6. A queue without groups has one group without a name. The first use of the default group renames it. Otherwise the
+//!    first group that is created replaces it: the group is renamed if that group starts at the oldest message, and
+//!    dropped if it starts at the newest one.
 
 pub(crate) mod answer;
 pub(crate) mod check;

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! 1. Between calls the fields equal the stored rows.
-//! 2. After an error other than `Limit` and `Unsupported` the transaction must be rolled back. These two are found before
-//!    anything has been changed.
+//! 2. After an error other than `Limit` and `Unsupported` the transaction must be rolled back. These two are returned
+//!    before anything has been changed.
 
 use crate::queues::counters::{Group, State};
 use crate::queues::edit::Edit;

@@ -25,14 +25,15 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A topic has at most one message. Its id is given when it gets one, stays while it has one, and is not used again.
+//! 1. A topic has at most one message. It is assigned an id when it gets a message, and keeps the id while it has one. Ids
+//!    are not used again.
 //! 2. Sequence numbers ascend from 1 without gaps: one for each message that is set, replaced or removed. Only a recovery
-//!    leaves some out.
-//! 3. Each message has a row in `Ids`, is in one set of `Terms` for each of its levels, and if it expires it has one row
-//!    in `Expiry`, with a time that is not after its expiry.
-//! 4. All other parts but the options can be built from the messages; the feed then begins anew, and of the next numbers
-//!    only lower bounds are known.
-//! 5. A feed has every change from `State::feed_from` on.
+//!    skips numbers.
+//! 3. Each message has a row in `Ids`, and is in one set of `Terms` for each level of its topic. If it expires, it has one
+//!    row in `Expiry`, whose time is not later than its expiry.
+//! 4. All other parts except the options can be rebuilt from the messages. The feed then starts over, and only lower bounds
+//!    of the next numbers are known.
+//! 5. A feed contains every change from number `State::feed_from` on.
 
 mod apply;
 mod batch;

@@ -3,7 +3,7 @@
 //! ```text
 //! result   one result, from its batches to the stream
 //! session  statements and commands, one after the other
-//! import   the statement behind `.import`
+//! import   the statement that `.import` runs
 //! ```
 
 mod import;

@@ -1,7 +1,7 @@
 //! Series as tables.
 //!
 //! ```text
-//! layout    the columns of a table and the series behind them
+//! layout    the columns of a table, and the series that contain its rows
 //! filters   conditions that a scan evaluates
 //! chunk     rows of a member, read piece by piece
 //! scan      the scan as a node of a plan

@@ -1,11 +1,11 @@
 //! The write transaction of a connection, with its savepoints and a reader of its state.
 //!
 //! Invariants
-//! 1. `reader` shows the state after the last change; there is none after a change until a statement reads.
-//! 2. Without a change, the state is `base`, which needs no reader of the transaction: a reader flushes the
+//! 1. `reader` shows the state after the last change. After a change it is `None` until a statement reads.
+//! 2. If nothing was changed, the state is `base`. A reader of the transaction is then avoided, because it flushes the
 //!    write buffer.
-//! 3. After an error in the middle of a change the transaction has failed: it can only be rolled back, whole or to a
-//!    savepoint.
+//! 3. After an error in the middle of a change the transaction has failed: it can only be rolled back, either completely
+//!    or to a savepoint.
 
 use crate::error::{Error, ErrorKind, Result};
 use tidalite::{

@@ -4,9 +4,10 @@
 //!
 //! Not every number of a message has a place in the series, and in two cases the order of arrival decides which ones
 //! have. In these cases the comparison is less strict:
-//!    than any series can have rows is not compared.
-//! 2. Columns are not added while a time has more rows than a wider series can have. If a time has so many messages, rows and
-//!    numbers may be missing at all times.
+//! 1. If a time has more rows than the series can have at one time, any of these rows may be missing. If a time has more
+//!    messages than any series can have rows at one time, it is not compared.
+//! 2. No column is added while a time has more rows than a series with that column could have. If a time has this many
+//!    messages, rows and numbers may be missing at all times.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::container::name::series_of;

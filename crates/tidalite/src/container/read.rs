@@ -226,7 +226,7 @@ impl<'a> Containers<'a> {
     /// let page = cars.page("red", &select)?;
     /// assert_eq!(page.messages.len(), 10);
     /// assert_eq!(page.messages[0].document.to_json()?, r#"{"speed":60}"#);
-    /// // The next page begins behind the last message, however many have its time.
+    /// // The next page begins after the last message, however many have its time.
     /// select.query.after = page.next;
     /// assert_eq!(cars.page("red", &select)?.messages[0].time, 80);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

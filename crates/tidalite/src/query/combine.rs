@@ -32,14 +32,14 @@ pub(crate) fn sources(figure: Figure) -> &'static [&'static [Figure]] {
     }
 }
 
-/// The figures from which a figure of the whole follows, if these are stored; `None` if it does not.
+/// The stored figures from which a figure of the whole can be computed; `None` if they do not suffice.
 pub(crate) fn source_among(figure: Figure, stored: &[Figure]) -> Option<&'static [Figure]> {
     let all = |set: &&&[Figure]| set.iter().all(|figure| stored.contains(figure));
     sources(figure).iter().find(all).copied()
 }
 
-/// A figure of the whole from figures of its parts, which are in the order of time; `from` is one of its
-/// [`sources`].
+/// Computes a figure of a window from figures of its consecutive parts, in time order. `from` must be one of the sets
+/// that [`sources`] returns for it.
 pub(crate) fn combined(figure: Figure, from: &[Figure], parts: &[Part<'_>]) -> Option<f64> {
     let each = |figure: Figure| parts.iter().filter_map(move |part| part(figure));
     let sum = |figure: Figure| each(figure).reduce(|a, b| a + b);

@@ -13,7 +13,7 @@
 //! lower layers and readers need no knowledge of this policy.
 //!
 //! Invariants: 1. Before a row is buffered, it is compared with all rows of its time, by `Seen` or within its batch. 2.
-//! An ignored row leaves no text behind if it came with its texts. The invariants of `Seen` are in
+//! An ignored row adds no text to the series if it was inserted with its texts. The invariants of `Seen` are in
 //! `txn/known_times.rs`.
 
 use crate::catalog::texts;

@@ -33,7 +33,7 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
     /// `V`.
     ///
     /// # Cost
-    /// Two descents, then one for the first pair from each end. Pairs are copied; a [`cursor`](Self::cursor) lends them
+    /// Two descents to open the range, one more for the first pair read from each end. Pairs are copied; a [`cursor`](Self::cursor) lends them
     /// instead.
     pub fn range(&self, range: impl KeyRange<K>) -> Result<SetRange<'_, K, V>> {
         self.between(pairs_of(&range))

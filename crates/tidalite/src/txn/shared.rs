@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) pass: Mutex<Option<Pass>>,
     /// Old leaves that maintenance has read and that would not become much smaller in cold form.
     pub(crate) kept_hot: Mutex<KeptHot>,
-    /// Id of the series from which maintenance goes on to look for old leaves.
+    /// Id of the series at which the next search for old leaves continues.
     pub(crate) cold_from: AtomicU64,
     /// Number of the newest commit at the end of the last completed compaction through this handle; 0 if there was
     /// none, or if a reader or a pin retained pages then.

@@ -1,4 +1,4 @@
-//! Conversions between [`Timestamp`] and the times of `jiff` and `chrono`, behind the features `jiff` and `chrono`.
+//! Conversions between [`Timestamp`] and the times of `jiff` and `chrono`, with the features `jiff` and `chrono`.
 
 #[cfg(feature = "chrono")]
 mod of_chrono {

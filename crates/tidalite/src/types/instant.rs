@@ -63,7 +63,7 @@ impl Moment {
         }
     }
 
-    /// The part of a step of `unit` by which the moment lies after its floor, below 1.
+    /// The part of a step of `unit` by which the moment is later than its floor, below 1.
     pub(crate) fn fraction(self, unit: Unit) -> f64 {
         match self {
             Self::Clock(t) => t.0.rem_euclid(unit.nanos()) as f64 / unit.nanos() as f64,

@@ -84,7 +84,7 @@ impl Timestamp {
     }
 }
 
-/// The first step of a text, and the text after it.
+/// The first step of a text, and the rest of the text after it.
 fn first_step(text: &str) -> Option<((i64, &str), &str)> {
     let sign = match text.as_bytes().first()? {
         b'+' => 1,

@@ -11,7 +11,7 @@
 //!
 //! A leaf of a nested table is saved only if a page leads to it, because it does not tell its place. The nested tables of
 //! hash tables, buffered tables, topics, queues, buckets, containers and relations are an exception: their rows tell (`inner.rs`). The
-//! rest of such a table is built again: the index of a hash table from its records, the list of the runs of a buffered table
+//! rest of such a table is rebuilt: the index of a hash table from its records, the list of the runs of a buffered table
 //! from their blocks, everything but messages, manifests, chunks and records of containers from these, the indexes of a relation from its rows.
 
 mod collect;
@@ -45,7 +45,7 @@ use tidalite_pager::{PageRead, RawFile, Storage};
 /// deleted or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
 /// ones had replaced in a lost block. Nested tables below a lost page of the table around them are lost, but not the
 /// records of a hash table, the rows and runs of a buffered table, the messages and objects of topics, queues, buckets and
-/// containers, and the rows of relations. The series of containers are compared with the messages: a series that differs is made again, and a series with rows or numbers that no message has is kept under
+/// containers, and the rows of relations. The series of containers are compared with the messages: a series that differs is created again, and a series with rows or numbers that no message has is kept under
 /// another name, with the tag `salvaged`.
 ///
 /// ```no_run

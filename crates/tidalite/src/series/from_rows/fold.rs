@@ -3,7 +3,7 @@
 //! Invariants
 //! 1. Rows arrive in ascending order of time, and each lies in one of the windows, which ascend, too.
 //! 2. `before` is the last row with a value so far; its course until the next row is not yet added to any window.
-//! 3. A window is delivered once, when the first row after it, or the end, has shown how its course ends.
+//! 3. A window is delivered once: when the first row after it, or the end of the rows, determines how its course ends.
 
 use super::change::Steps;
 use super::course::{At, Course};
