@@ -7,7 +7,7 @@
 //! coders      our codec and the others, with a common interface
 //! gorilla     bit by bit, as in its paper
 //! plain_alp   the crates alp and fastlanes, one vector at a time
-//! oracles     all coders against each other, on random columns (tests)
+//! oracles     compares all coders with each other, on random columns (tests)
 //! ```
 //!
 //! Tidalite's cold form is measured by leaves: a model and its vectors, for 16,384 rows. Tidalite's codec, ALP and

@@ -5,9 +5,9 @@
 //! block       sorted entries in one table row
 //! parts       the tables of which an index consists
 //! runs        writes that are not in the main table yet: sorted runs
-//! buffered    ordered tables whose random writes are collected in runs
+//! buffered    ordered tables that collect random writes in runs
 //! hash        hash tables: records, and an index from keys to record numbers
-//! leaves      to which part of an index the rows of a lone leaf belong
+//! leaves      finds the part of an index to which the rows of an unreferenced leaf belong
 //! ```
 //!
 //! A set is stored as one table row for each block of 65,536 numbers that contains members. So a change of one member

@@ -6,7 +6,7 @@
 //! 1        state: counters, and the list of the runs
 //! 2        nested table of records (hash tables only)
 //! 3        nested table: the main table
-//! 4        nested table: the blocks of all runs, under the number of the run and their first key
+//! 4        nested table: the blocks of all runs, by the number of the run and their first key
 //! 5        nested table: sets of record numbers (hash tables only)
 //! 6        nested table: the filters of runs (`runs/filter.rs`)
 //! ```

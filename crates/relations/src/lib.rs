@@ -8,17 +8,17 @@
 //! schema           columns, primary key and indexes, as the user describes them
 //! key              cells as pieces of keys, which sort like the cells
 //! fields           cells as fields of a row's value
-//! layout           the schema with the places where columns and indexes are stored
-//! stored           the schema as bytes
+//! layout           the schema, with the places of columns and indexes
+//! stored           the encoded schema
 //! parts            the tables of a relation
 //! bounds           ranges of keys
-//! row_ref, rows    a row of which only requested cells are decoded; iterating over rows
+//! row_ref, rows    a row whose cells are decoded on request; iterating over rows
 //! read             RelationReader
-//!  └ conflict          checking a new row against the rows that are stored
+//!  └ conflict          checks a new row against the stored rows
 //! write            RelationWriter: insert, update, remove
 //!  ├ batch             inserting many rows at once
-//!  └ alter             columns and indexes that come and go
-//! check            comparing rows and indexes
+//!  └ alter             adds and drops columns and indexes
+//! check            compares rows and indexes
 //! recover, leaves  rebuilding everything that is derived from the rows; recognising rows in an unreferenced leaf
 //! ```
 //!

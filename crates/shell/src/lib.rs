@@ -11,11 +11,11 @@
 //! streams    the streams of a session
 //! lexer      tokens of SQL
 //! keywords   keywords of SQL
-//! splitter   input as statements and dot commands
+//! splitter   splits the input into statements and dot commands
 //! command    the dot commands
 //! failure    failures and their text
 //! catalog    tables and columns
-//! interrupt  Ctrl-C
+//! interrupt  handles Ctrl-C
 //! progress   the spinner of a long query
 //! format     writers of results
 //! sink       destination of a result: stream, pager or file

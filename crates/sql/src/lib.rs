@@ -9,11 +9,11 @@
 //! joins                             joins on time
 //! catalog                           names of tables
 //! statement, session                kinds of statements; planning
-//! definition                        CREATE statements of relations
+//! definition                        CREATE statements for existing relations
 //! write                             statements that change the database
-//! direct, plans                     statements without a plan; plans that are kept
+//! direct, plans                     statements that need no plan; cached plans
 //! rows, connection                  results; running statements
-//! returning                         rows that a change returns
+//! returning                         the RETURNING clause of changes
 //! changes, control, prepared        statements of a connection that are not queries
 //! ```
 

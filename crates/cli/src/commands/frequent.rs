@@ -1,8 +1,8 @@
 //! `scan --frequent`: prints the most frequent values.
 //!
 //! ```text
-//! the distinct values fit in memory   exact count for each
-//! they do not                         second pass with the Space-Saving algorithm: between at_least and at_most
+//! if the distinct values fit in memory   exact count for each
+//! otherwise                              second pass with the Space-Saving algorithm: between at_least and at_most
 //! ```
 
 use crate::args::ScanArgs;

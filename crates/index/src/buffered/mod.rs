@@ -1,11 +1,11 @@
 //! Buffered tables: ordered tables that collect random writes in sorted runs and later merge them into their rows.
 //!
 //! ```text
-//! write       putting and removing keys; merging runs into the rows
+//! write       stores and removes keys; merges runs into the rows
 //! read        lookups
 //! range       keys in order, ascending and descending
-//! recover     rebuilding a damaged table
-//! check       every rule of the format
+//! recover     rebuilds a damaged table
+//! check       checks every rule of the format
 //! ```
 //!
 //! The parts of a buffered table (`parts.rs`): `State` is the list of the runs, `Main` has a row for each key, `Runs` has

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kind  0  the key has this record
-//!       1  this record removes the key: all its records with lesser numbers
+//!       1  this record removes the key, with all its records that have lesser numbers
 //!       2  this record removes one record of the key (tables with duplicates only)
 //!       3  further records of the key are in the sets (main table with duplicates only); the number is 0
 //! ```

@@ -1,19 +1,19 @@
 //! Hash tables: records with ordered or unordered keys, in an append-only store with an index.
 //!
 //! ```text
-//! options      how keys are kept, duplicates, history
+//! options      form of keys, duplicates, history
 //! entry        entries of the index: a record number, or the removal of records
 //! record       rows of the record store
 //! state        counters, and the list of the runs
-//! settle       which entries of a key count, and where replaced records go
+//! settle       which entries of a key remain valid, and what becomes of replaced records
 //! main_table   merging runs into the main table of the index
 //! buffer       the records of a transaction, in memory
-//! opened       options, state and places of the parts, which readers share
+//! opened       options, state and locations of the parts, shared by readers
 //! read         lookups, duplicates, history, ranges
 //! walk         all keys in order
 //! write        storing a transaction's records; compaction
 //! rebuild      rebuilding the index from the records
-//! check        every rule of the format
+//! check        checks every rule of the format
 //! ```
 //!
 //! Invariants:

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0  u8    form of keys: 0 whole, 1 hashed to 128 bits, 2 hashed to 64 bits
-//!  1  u8    flags: 1 duplicates, 2 letters of both cases are equal
+//!  1  u8    flags: 1 duplicates, 2 case of letters is ignored
 //!  2  u16   maximum length in bytes of a key, for whole keys; else 0
 //!  4  u32   history: 0 none, 0xffffffff all versions, else the number of older versions
 //!  8  u64   seed of the hash

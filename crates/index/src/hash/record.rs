@@ -1,7 +1,7 @@
 //! Rows of the record store: the key is the record number, u64 big-endian, and the value is the record.
 //!
 //! ```text
-//! 0  u8      kind: 0 a key gets a value, 1 a key is removed, 2 one record of a key is removed
+//! 0  u8      kind: 0 set a key to a value, 1 remove a key, 2 remove one record of a key
 //! 1  varint  length of the key: 7 bits a byte, the lowest first, the highest bit set but in the last byte
 //! .  key
 //! .  kind 0: the value; kind 2: the number of the removed record, u64 big-endian

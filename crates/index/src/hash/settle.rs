@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! 0                              records that are replaced or removed: compaction removes them
-//! 1 | u16 big-endian | index key    records of a key that has more than PLAIN_MAX of them
+//! 1 | u16 big-endian | index key    records of a key with more than PLAIN_MAX records
 //! 2 | u16 big-endian | index key    older versions of a key, in a table with history
 //! ```
 //!

@@ -3,10 +3,10 @@
 //! ```text
 //!  0  u64   number of the next run
 //!  8  u64   entries of the oldest m runs that have been merged into the main table
-//! 16  u16   n, runs
-//! 18  u16   m, of them the oldest, which are being merged into the main table
+//! 16  u16   n, the number of runs
+//! 18  u16   m, the number of the oldest runs, which are being merged into the main table
 //! 20  n times: u64 number of the run | u64 entries | u64 bytes of its blocks | u32 lines of its filter
-//!  .  the watermark: entries of the m runs with a lesser key are in the main table
+//!  .  the watermark: entries of these m runs with lesser keys are in the main table
 //! ```
 //!
 //! Invariants:

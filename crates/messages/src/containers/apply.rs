@@ -1,12 +1,12 @@
 //! The third step of an append: resolves and plans the messages, and writes all parts.
 //!
 //! ```text
-//! fields      names that are new
-//! numbers     containers that are new
+//! fields      new names of fields
+//! numbers     new containers
 //! messages    one row for each message, in the order of their keys; then the removals of rotated ones
 //! latest      one row for each container
 //! seen        idempotency keys
-//! due         containers whose oldest message has become older, or that are too full
+//! due         containers whose oldest message has become older, or that exceed a limit
 //! containers  one record for each container
 //! state       totals
 //! ```

@@ -4,7 +4,7 @@
 //! value        the value of a field
 //! document     a message: fields with unique names
 //! numbers      the numbers in a message
-//! codec        messages as bytes
+//! codec        the encoded form of messages
 //! json         messages as JSON
 //! fields       the fields that a query returns
 //! expression   filters, and values computed from messages
@@ -18,24 +18,24 @@
 //! thinning, step_fields
 //!              rules of thinning; the fields of a step of time
 //! runs, sweep  removing neighbouring rows; finding expired and surplus messages
-//! write        ContainersWriter; the calls of each kind are in files of their own:
+//! write        ContainersWriter; each kind of call has a file of its own:
 //!  ├ append       arguments and results of an append
 //!  ├ resolve      finds the containers of messages, and encodes messages
-//!  ├ plan         decides the outcome of each message
+//!  ├ plan         determines the outcome of each message
 //!  ├ apply        appends: resolves, plans, writes all parts
 //!  ├ manage       creates, drops, restores and renames containers
 //!  ├ edit         replaces and deletes messages
 //!  ├ restore      restores deleted messages
 //!  ├ maintain     removes expired and surplus messages
-//!  └ thin, steps  makes older messages fewer; finds the steps of time
+//!  └ thin, steps  thins older messages; finds the steps of time
 //! read         ContainersReader: totals, containers, latest values, fields
 //!  ├ cursor, merged
 //!  │              the messages of one container, and of several
 //!  ├ list         containers by name
 //!  └ check, check_parts
-//!                 every rule of the format
+//!                 checks every rule of the format
 //! recovery, recover_parts, recover
-//!              building everything else from the messages and the records
+//!              rebuild everything else from the messages and the records
 //! ```
 //!
 //! Invariants of the storage:

@@ -4,7 +4,7 @@
 //!  0  u32   number
 //!  4  u32   flags: 1 the container has options of its own
 //!  8  u64   messages                            48  i64   time of the newest message
-//! 16  u64   their bytes                         56  i64   no unprotected message is older
+//! 16  u64   their bytes                         56  i64   lower bound of the times of unprotected messages
 //! 24  u64   protected messages                  64  i64   time of the container's row in `Due`
 //! 32  u64   their bytes                         72  i64   time at which the container was created
 //! 40  i64   time of the oldest message          80  u64   changes of messages

@@ -2,8 +2,8 @@
 //! from the records, the messages and the deleted messages.
 //!
 //! ```text
-//! fields      names and numbers, from both tables together; numbers without name get one
-//! records     every one that can be decoded; a lost one is created again from the table of numbers or from the messages
+//! fields      names and numbers are taken from both tables; numbers without a name get one
+//! records     decodable records are kept; lost ones are created again from the table of numbers or from messages
 //! messages    undecodable ones are removed; counts and times of the records are computed again
 //! latest      the stored values, and newer values of messages
 //! deletions   counted again from the deleted messages

@@ -8,15 +8,15 @@
 //! options, state, attributes, manifest, upload     rows
 //! condition      conditions of changes, and their outcomes
 //! read, cursor, list, verify                       reading
-//! bucket         a bucket while it is changed
+//! bucket         a bucket in a write transaction
 //! chunks         storing, sharing and freeing contents
 //! room           limits and rotation; replacing an object
-//! uploads        begin, extend and abort an upload; append, multipart: its bytes; complete: it becomes an object
+//! uploads        begin, extend and abort an upload; append, multipart: add bytes; complete: create the object
 //! put            putting an object from memory or from a stream
 //! change         delete, rename, copy, attributes
 //! links          random ids under which objects can be read
 //! maintain       expiry, abandoned uploads, freeing chunks, in bounded steps
-//! check          every rule of the format
+//! check          checks every rule of the format
 //! recover        rebuilding a bucket after a loss
 //! ```
 //!

@@ -5,7 +5,7 @@
 //!  8  i64   expiry of the upload
 //! 16  u64   bytes stored
 //! 24  u32   size of a chunk
-//! 28  u32   number of chunks of a part; 0 for an upload by appending, 2^32 - 1 for the whole chunks of a put (`put.rs`)
+//! 28  u32   chunks of a part; 0 in append mode, 2^32 - 1 for the whole chunks of a put (`put.rs`)
 //! 32  u16   length of the name
 //! 34  name of the object, then its attributes (`attributes.rs`)
 //! ```

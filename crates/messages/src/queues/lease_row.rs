@@ -1,7 +1,7 @@
 //! The rows of leases: one for each call that leased messages, as long as some of them are still leased.
 //!
 //! ```text
-//! 0  u32   number of messages that are leased by it
+//! 0  u32   number of messages that the lease still holds
 //! 4  bytes name of the consumer
 //! ```
 

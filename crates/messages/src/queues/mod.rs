@@ -3,15 +3,15 @@
 //! ```text
 //! parts, keys     the tables of a queue, and the keys of their rows
 //! options         options and limits
-//! message         messages as bytes
+//! message         the encoded form of messages
 //! counters        counters of the queue (state) and of each group (group)
 //! mark            the state of messages in a group, in blocks of 64 ids
 //! sets            sets of ids under keys, as Roaring bitmaps
 //! lease_row       the leases of a group
 //! seen            idempotency keys
 //! store           the rows of messages
-//! edit            changes of one group: every move of a message from one state to another
-//! writer          QueueWriter; the calls of each kind are in files of their own:
+//! edit            changes of one group: transitions of messages from one state to another
+//! writer          QueueWriter; each kind of call has a file of its own:
 //!  ├ push             pushing, idempotency, overflow
 //!  ├ lease, due       leasing; leases and delays that have lapsed
 //!  ├ answer           ack, nack, reject, extend
@@ -19,9 +19,9 @@
 //!  ├ groups           creating and dropping groups
 //!  └ remove           purging, expiry, retention
 //! read            QueueReader: counters, peek, dead letters
-//! derive          the rows that follow from the primary rows
-//! check           comparing them with the stored rows
-//! repair, recover reading the primary rows of a damaged queue, and writing all rows again
+//! derive          the rows that are derived from the primary rows
+//! check           compares the derived rows with the stored ones
+//! repair, recover read the primary rows of a damaged queue, and write all rows again
 //! ```
 //!
 //! ```text

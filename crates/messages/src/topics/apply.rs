@@ -4,7 +4,7 @@
 //! messages    read the old heads of a few hundred keys, then write these rows; one pass over the batch
 //! ids         rows of new and of removed topics
 //! terms       sets of new and of removed topics
-//! expiry      rows of messages that expire earlier, or for the first time, or not any more
+//! expiry      rows of messages that now expire earlier, begin to expire, or no longer expire
 //! feed        a row for each change
 //! ```
 //!

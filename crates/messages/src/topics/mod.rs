@@ -3,25 +3,25 @@
 //! ```text
 //! varint, expiry, feed, record     rows: numbers of variable length, times of expiry, changes, messages
 //! key          topics and their keys
-//! message      messages as a caller publishes and receives them
-//! options      limits, and whether there is a feed
+//! message      messages, as published and received by callers
+//! options      limits, and the size of the feed
 //! state        totals and the next numbers
 //! filter       filters with wildcards
-//! steps        skips from a key to the next that may match
+//! steps        skips from a key to the next one that may match
 //! terms        sets of topics by the name of one level
 //! batch        changes of one call, sorted by key
-//! old, follow  the messages before a batch; changes of the other parts
+//! old, follow  the messages before a batch; resulting changes of the other parts
 //! apply        applies a batch to all parts
 //! read         single messages, totals, changes
-//! plan         how the matches of a filter are found
+//! plan         chooses the method with which matches are found
 //! token        the position of a search, as bytes
 //! found        options and results of a search
-//! search       all matches of several filters, a page at a time
+//! search       finds all matches of several filters, a page at a time
 //! list         listing and counting by filter
 //! write        publishing, setting, removing
 //! remove       purging expired messages, removing by filter
-//! check        every rule of the format
-//! recover      building everything else from the messages
+//! check        checks every rule of the format
+//! recover      rebuilds everything else from the messages
 //! ```
 //!
 //! Invariants:

@@ -4,8 +4,8 @@
 //! key      row
 //! 0        options (`options.rs`)
 //! 1        state: totals and the next numbers (`state.rs`)
-//! 2        nested table: messages, under the key of their topic (`key.rs`, `record.rs`)
-//! 3        nested table: keys of topics, under the id of the topic, u64 big-endian
+//! 2        nested table: key of a topic -> its message (`key.rs`, `record.rs`)
+//! 3        nested table: id of a topic, u64 big-endian -> key of the topic
 //! 4        nested table: sets of topic ids (`terms.rs`)
 //! 5        nested table: times of expiry (`expiry.rs`)
 //! 6        nested table: the newest changes (`feed.rs`)

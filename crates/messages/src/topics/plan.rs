@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! walk    goes through the keys in order and skips keys that cannot match (`steps.rs`)
-//! terms   intersects the sets of the filter's names (`terms.rs`), then compares each topic that is left
+//! terms   intersects the sets of the filter's names (`terms.rs`), then compares each remaining topic
 //! ```
 //!
 //! Each search begins with a walk of a few rows, and most searches end there. A longer walk is slow if wildcards that

@@ -6,7 +6,7 @@
 //!  9  u32   number of the filter
 //! 13  u8    0 the filter has not begun, 1 trial, 2 walk, 3 terms
 //! 14  trial, walk: the least key that is still to be read
-//! 14  terms: the least id that is still to be read, u64 big-endian; the key below which the trial has delivered all
+//! 14  terms: the least id that is still to be read, u64 big-endian; the trial has returned all matches below this key
 //! ```
 
 use crate::topics::filter::Filter;

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! highlight  colours of the input
-//! complete   keywords, tables, columns and commands for the key Tab
-//! prompt     the prompt, and when the input is complete
-//! interact   reads, runs, and reads again
+//! complete   completes keywords, tables, columns and commands with the key Tab
+//! prompt     the prompt, and the decision whether the input is complete
+//! interact   the loop that reads and runs statements
 //! ```
 
 mod complete;

@@ -1,7 +1,7 @@
 //! A session: runs statements and dot commands.
 //!
 //! ```text
-//! result   one result, from its batches to the stream
+//! result   prints the batches of one result
 //! session  statements and commands, one after the other
 //! import   the statement that `.import` runs
 //! ```

@@ -3,7 +3,7 @@
 //! ```text
 //! tables    the tables, and their rows as CSV
 //! queries   the queries in the dialects of the engines
-//! report    the outcomes of an engine, their comparison, and the table
+//! report    compares the results of the engines, and prints the table
 //! ours      Tidalite: typed tables and Parquet files
 //! peers     DuckDB and SQLite, run by a program in Python
 //! ```

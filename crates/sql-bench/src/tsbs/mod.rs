@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! data      the rows
-//! files     the rows as Arrow batches, and as files from which the peers load them
+//! files     the rows as Arrow batches, and as files that the peers load
 //! queries   the queries, by name
-//! expected  their results, computed from the rows
-//! sql       their texts in the dialects of SQL
-//! promql    their texts in PromQL
-//! report    the table
+//! expected  the correct results of the queries, computed from the rows
+//! sql       the queries in the dialects of SQL
+//! promql    the queries in PromQL
+//! report    prints the table of results
 //! ours      Tidalite
 //! peers     the other engines, run by a program in Python
 //! ```

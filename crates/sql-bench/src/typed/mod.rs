@@ -2,7 +2,7 @@
 //! `turbines (id BIGINT PRIMARY KEY, site TEXT, rated DOUBLE, name TEXT)` with an index on `site`.
 //!
 //! ```text
-//! plan      the rows, and how many of them each measurement takes
+//! plan      the rows, and the number of rows in each measurement
 //! ours      Tidalite
 //! sqlite    the same statements in SQLite, run by a program in Python
 //! ```

@@ -5,12 +5,12 @@
 //! partial aggregate and the scan are replaced by a node that returns the same states without reading the rows.
 //!
 //! ```text
-//! keys      keys of groups: tags, and bins of time
-//! request   the request of a partial aggregate, if the trees can answer it
-//! states    statistics of a series as states of the functions
+//! keys      keys of groups: tags and time bins
+//! request   describes a partial aggregate, if the trees have the statistics for it
+//! states    converts statistics of a series to states of the functions
 //! bins      statistics of the bins of a series
 //! node      the node that reads the statistics
-//! rule      the replacement in a plan
+//! rule      replaces aggregates in a plan
 //! ```
 
 pub(crate) mod bins;

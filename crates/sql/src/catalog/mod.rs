@@ -1,14 +1,14 @@
 //! Finds the tables of a database by their names.
 //!
 //! ```text
-//! names       tables of one list of series: their names, and the table of each
+//! names       the tables for a list of series, by name
 //! computed    a table whose rows are computed when it is scanned
 //! series      tidalite_series: the list of series as a table
 //! system      tidalite_stats, tidalite_pins: the database as tables
 //! files       attached files, by name
-//! views       queries with a name
+//! views       named queries
 //! read_only   a table of an attached file
-//! providers   catalogs and schemas, as the planner asks for them
+//! providers   the catalogs and schemas that the planner requires
 //! ```
 
 pub(crate) mod computed;

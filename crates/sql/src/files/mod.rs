@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! format   formats and their options
-//! read     a file as batches
-//! write    batches as a file
-//! listing  a file as a table of SQL
+//! read     reads files as batches
+//! write    writes batches to files
+//! listing  files as tables of SQL
 //! ```
 
 pub(crate) mod format;

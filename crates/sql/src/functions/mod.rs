@@ -3,13 +3,13 @@
 //! ```text
 //! time_bucket     time_bucket(width, time, ..)
 //! date_bin        date_bin(width, time, ..) that keeps the unit of the times
-//! canonical       other ways to write bins of time, rewritten to date_bin
+//! canonical       rewrites other expressions for time bins to date_bin
 //! first_last      first(value, time), last(value, time)
 //! series          aggregates over the course of a value: time_weighted_avg, integral, delta, increase, rate, lttb
 //! histogram       histogram(value, min, max, buckets)
 //! percentile      approx_percentile(value, p)
 //! gapfill         time_bucket_gapfill, locf, interpolate
-//! bucket          bins of time, in a time zone as well
+//! bucket          time bins, also in a time zone
 //! args            arguments of the functions
 //! ```
 

@@ -1,15 +1,15 @@
 //! Joins on time: `asof_join`, `window_join` and ASOF JOIN. They are independent of the storage.
 //!
 //! ```text
-//! SQL text   syntax      rewrites statements so that the planner sees every table and every ASOF JOIN
+//! SQL text   syntax      rewrites statements so that the planner recognises every table and every ASOF JOIN
 //!            distance    lengths of time in arguments
 //!            arguments   the arguments of the functions
-//!            relation    plans the functions and ASOF JOIN as the node
+//!            relation    plans the functions and ASOF JOIN as nodes
 //! plan       node        TimeJoin, the logical node
-//!            pushdown    conditions pushed below the node
-//!            planner     makes the operator of the node
+//!            pushdown    pushes conditions below the node
+//!            planner     creates the operator for the node
 //! run        keyed       the rows of a batch, with their keys and times
-//!            reader      both inputs, read forward
+//!            reader      reads both inputs from beginning to end
 //!            asof        joins each left row with one right row
 //!            window      joins each left row with aggregates of right rows
 //!            exec        TimeJoinExec, the operator

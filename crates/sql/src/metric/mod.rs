@@ -3,11 +3,11 @@
 //! ```text
 //! layout    the columns of a table, and the series that contain its rows
 //! filters   conditions that a scan evaluates
-//! chunk     rows of a member, read piece by piece
+//! chunk     reads the rows of a member in pieces
 //! scan      the scan as a node of a plan
-//! trace     expressions of a plan as columns of a table
-//! newest    the first or last rows by time
-//! table     the table, as the planner sees it
+//! trace     traces expressions of a plan back to columns of a table
+//! newest    reads the first or last rows by time
+//! table     the table, as seen by the planner
 //! ```
 
 pub(crate) mod chunk;

@@ -1,9 +1,9 @@
 //! Ordered tables as SQL tables, with a column for the key and a column for the value.
 //!
 //! ```text
-//! codec   keys and values of the known types as arrays
-//! range   conditions on the key as a range of keys
-//! table   the table, as the planner sees it, and its scan
+//! codec   converts keys and values of known types to arrays
+//! range   converts conditions on the key to a range of keys
+//! table   the table, as seen by the planner, and its scan
 //! ```
 
 pub(crate) mod codec;

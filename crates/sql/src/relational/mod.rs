@@ -1,14 +1,14 @@
 //! Relations as SQL tables.
 //!
 //! ```text
-//! types    types of columns and cells as types of Arrow
-//! columns  rows as arrays
-//! rows     arrays as rows
-//! range    conditions on a key as ranges of it
-//! table    the table, as the planner sees it
+//! types    converts types of columns and cells between relations and Arrow
+//! columns  converts rows to arrays
+//! rows     converts arrays to rows
+//! range    converts conditions on columns to ranges of a key
+//! table    the table, as seen by the planner
 //! scan     the scan as a node of a plan
 //! sorted   scans in the order of a sort
-//! declared metrics without series
+//! declared metrics that have no series yet
 //! ```
 
 pub(crate) mod columns;

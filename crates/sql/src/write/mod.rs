@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! transaction   the write transaction of a connection, its savepoints and its readers
-//! align         batches with the columns of a table
-//! words         arrays of Arrow as words of series
-//! series        batches of rows into series
+//! align         converts batches to the columns of a table
+//! words         converts Arrow arrays to words of series
+//! series        inserts batches of rows into series
 //! delete        the rows of series that DELETE removes
-//! joined        UPDATE ... FROM and DELETE ... USING as queries
+//! joined        rewrites UPDATE ... FROM and DELETE ... USING as queries
 //! written       the rows that a statement has written
-//! returning     RETURNING as a query over these rows
-//! expression    expressions outside of queries
+//! returning     rewrites RETURNING as a query over these rows
+//! expression    expressions outside queries
 //! conflict      ON CONFLICT
 //! relation      INSERT, UPDATE and DELETE of rows of relations
 //! define/       CREATE, ALTER and DROP

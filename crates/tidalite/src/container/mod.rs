@@ -1,20 +1,20 @@
 //! Containers: messages of many sources, each a document with fields, ordered by time.
 //!
 //! ```text
-//! name          the series of a container
+//! name          the name of a container's series
 //! rows          rows of that series: the numbers of messages
 //! open          containers of a snapshot and of a write transaction
 //! read          Containers: messages, latest values, totals
-//! found         a message that was found
-//! compare       the rows of a series are compared with the messages
-//! follow        the rows of a container's series follow its messages
-//! append        ContainersMut: messages are appended
-//! edit          ContainersMut: messages are replaced, deleted, restored
-//! manage        ContainersMut: containers are created, renamed, dropped; maintenance
-//! mend          the series of containers that a salvage has found
-//! thin          ContainersMut: older messages become fewer
-//! aggregate     figures of fields over steps of time, and over values of a field
-//! hand_over     messages of a queue go to containers
+//! found         filters, and the messages that queries find
+//! compare       compares the rows of series with the messages
+//! follow        keeps the rows of a container's series in step with its messages
+//! append        ContainersMut: appends messages
+//! edit          ContainersMut: replaces, deletes and restores messages
+//! manage        ContainersMut: creates, renames and drops containers; maintenance
+//! mend          makes series match the messages that a salvage has found
+//! thin          ContainersMut: replaces older messages by fewer ones
+//! aggregate     figures of fields, by steps of time and by values of a field
+//! hand_over     moves messages of a queue to containers
 //! ```
 //!
 //! Invariants

@@ -2,7 +2,7 @@
 //! rebuilt.
 //!
 //! ```text
-//! options      how keys are kept, duplicates, history
+//! options      form of keys, duplicates, history
 //! open         hash tables of a snapshot and of a write transaction
 //! read         HashTable: lookups, duplicates, history, records
 //! range        HashRange: keys in order, and sets of records

@@ -1,17 +1,17 @@
 //! Messages: topics, queues and buckets of objects. Each is a table with a special layout instead of plain rows.
 //!
 //! ```text
-//! open         finding and creating a table of such a layout
+//! open         finds and creates tables with these layouts
 //! open_topics, open_queue, open_bucket
-//!              opening them in a snapshot and in a write transaction
+//!              open topics, queues and buckets in a snapshot or a write transaction
 //! topics       Topics: retained messages, searches, the feed of changes
 //! topics_mut   TopicsMut: publishing, removing
 //! queue        Queue: counters, peek, dead letters
-//! queue_mut    QueueMut: push, lease, answers, groups
+//! queue_mut    QueueMut: push, lease, ack and nack, groups
 //! bucket       Bucket: objects and their bytes
 //! bucket_mut   BucketMut: objects, links, maintenance
 //! uploads      BucketMut: uploads over several transactions
-//! recover      rebuilding all of them for salvage
+//! recover      rebuilds topics, queues and buckets for salvage
 //! ```
 //!
 //! The writers of the crate below read their options and counters for each call, so a call for many messages costs much

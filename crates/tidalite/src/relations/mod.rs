@@ -2,13 +2,13 @@
 //! instead of plain rows.
 //!
 //! ```text
-//! refusal      errors of the crate below as errors of this library
+//! refusal      converts errors of relations to errors of this library
 //! rows         Rows, RowRef: rows in the order of a key or an index
 //! relation     Relation: lookups, ranges
 //! relation_mut RelationMut: insert, update, remove
-//! alter        RelationMut: columns and indexes that come and go
-//! open         opening and creating them, in a snapshot and in a write transaction
-//! recover      rebuilding them for salvage
+//! alter        RelationMut: adds and drops columns and indexes
+//! open         opens and creates relations, in a snapshot or a write transaction
+//! recover      rebuilds relations for salvage
 //! ```
 //!
 //! `Roots::relations` counts the changes of schemas: it changes when a relation is created, altered, renamed or

@@ -9,7 +9,7 @@
 //! stat         stat
 //! manage       mv, rm, restore
 //! source       the time, the container and the key of a message, from its fields
-//! outcomes     numbers of messages by their outcome
+//! outcomes     counts messages by their outcome
 //! lines        messages of an input, in batches
 //! put          put
 //! get          get

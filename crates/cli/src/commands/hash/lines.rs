@@ -1,7 +1,7 @@
 //! Prints records of hash tables as lines of text or as JSON.
 //!
 //! ```text
-//! pump-7  hall 3              key and value, with a tab between them
+//! pump-7  hall 3              key and value, separated by a tab
 //! 12  pump-7  hall 3          with the number of the record
 //! 13  pump-7  (removed)       the record of a removal
 //! ```

@@ -1,10 +1,10 @@
 //! Time bins: of fixed length, of months, or in a time zone.
 //!
 //! ```text
-//! width    Width     how long a bin is, from an interval or a text
-//! local    Lattice   begins of bins in local time: origin + n * width
+//! width    Width     the length of a bin, from an interval or a text
+//! local    Lattice   starts of bins in local time: origin + n * width
 //! zoned    Zoned     instants of those local times in a time zone
-//! stretch  Stretch   consecutive bins of one length
+//! stretch  Stretch   consecutive bins with the same length
 //! ```
 //!
 //! Invariants

@@ -1,13 +1,13 @@
 //! Filling of gaps: `time_bucket_gapfill` in GROUP BY, with `locf` and `interpolate` in the select list.
 //!
 //! ```text
-//! calls       the functions as SQL knows them; only the rule can run them
+//! calls       the functions as declared to SQL; the rule replaces their calls
 //! rule        finds the calls in a plan and inserts the node
 //! bounds      the range to fill, from arguments and from conditions in WHERE
 //! node        GapFill       the logical node, above the aggregation
 //! planner     evaluates the constants of the node
 //! exec        GapFillExec   reads the rows of each group
-//! fill        Filled        the rows of one group, with the missing ones
+//! fill        Filled        the rows of one group, together with the missing rows
 //! ```
 
 mod bounds;

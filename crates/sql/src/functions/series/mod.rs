@@ -3,7 +3,7 @@
 //! ```text
 //! points    Points      the rows of a group: collected, merged, sorted
 //! figures   Figure      mean, integral, delta, increase and rate of sorted rows
-//! lttb      Lttb        the rows that a chart needs
+//! lttb      Lttb        selects the rows that a chart needs
 //! ```
 //!
 //! A row counts if it has a time, and a value that is neither null nor NaN. Rows may arrive in any order. Rows with
