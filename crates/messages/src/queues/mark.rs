@@ -2,7 +2,7 @@
 //! marks.
 //!
 //! ```text
-//! 0  u8    first id % 64        8  i64   leased: deadline; delayed: end; dead: time at which it became a dead letter; else 0
+//! 0  u8    first id % 64        8  i64   leased: deadline; delayed: end; dead: time at which it died; else 0
 //! 1  u8    last id % 64        16  u64   leased: number of the lease; dead: reason; else 0
 //! 2  u8    phase
 //! 3  u8    priority            24 bytes for each run; the runs ascend

@@ -134,7 +134,7 @@ fn table(rng: &mut Rng, context: &SessionContext, name: &str, rows: u64, spread:
     found
 }
 
-/// The distance from the left row to the right one; `None` if their keys differ.
+/// The distance from the left row to the right one; `None` if their keys differ, or a key or a time is null.
 fn distance(left: &Row, right: &Row) -> Option<i128> {
     let is_equal = left.key.is_some() && left.key == right.key;
     is_equal.then_some(right.time? - left.time?)

@@ -21,7 +21,7 @@ pub(crate) fn decode<'n>(
     let encoded = EncodedDocument::new(bytes)?;
     let mut fields = Vec::with_capacity(encoded.len());
     let mut values = encoded.len();
-    // The numbers are compared only if two of them share a bit of this mask, and so may be equal.
+    // Names are compared only if two of their numbers share a bit of this mask, and so may be equal.
     let (mut seen, mut may_repeat) = (0u64, false);
     for field in encoded.fields() {
         let (number, value) = field?;
