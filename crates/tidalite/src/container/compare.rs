@@ -206,7 +206,7 @@ fn without_series<R: PageRead>(
 struct Messages<'r, R> {
     cursor: MessageCursor<'r, R>,
     names: &'r FieldNames,
-    /// The next message, which has a later time than the ones returned so far.
+    /// A message that was read ahead and has not been returned yet.
     next: Option<(i64, Document)>,
 }
 
