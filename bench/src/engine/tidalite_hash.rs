@@ -1,5 +1,5 @@
-//! Adapter for the hash tables of Tidalite, through the public API. Keys and values are plain bytes, and the index holds
-//! whole keys, so that scans are possible.
+//! Adapter for the hash tables of Tidalite, through the public API. Keys and values are plain bytes, and the index
+//! holds whole keys, so that scans are possible.
 
 use std::path::{Path, PathBuf};
 

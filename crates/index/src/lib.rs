@@ -13,8 +13,8 @@
 //! A set is stored as one table row for each block of 65,536 numbers that contains members. So a change of one member
 //! in a set of millions rewrites one row of at most 8 KiB.
 //!
-//! Like the other structures, an index is identified by the root of its table (`Tree`): functions take the root and a page
-//! reader or page writer, and the caller stores the root.
+//! Like the other structures, an index is identified by the root of its table (`Tree`): functions take the root and a
+//! page reader or page writer, and the caller stores the root.
 
 mod block;
 mod buffered;

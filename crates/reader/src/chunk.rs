@@ -466,8 +466,8 @@ fn read_nulls(fields: &mut Fields<'_>, count: usize) -> Result<(u64, Vec<usize>)
     Ok((null, read_places(fields, nulls, count)?))
 }
 
-/// Number of low bits of each row number, and length in bytes, of `rows` of `count` row numbers; no low bits if they are
-/// stored as a bitmap.
+/// Number of low bits of each row number, and length in bytes, of `rows` of `count` row numbers; no low bits if they
+/// are stored as a bitmap.
 fn place_bytes(count: usize, rows: usize) -> (usize, usize) {
     if rows == 0 {
         return (0, 0);

@@ -1,5 +1,5 @@
-//! Reads containers (section 9.14 of docs/format.md): their messages, latest values, deletions and rules of thinning. The
-//! rows that follow from these are checked on the way.
+//! Reads containers (section 9.14 of docs/format.md): their messages, latest values, deletions and rules of thinning.
+//! The rows that follow from these are checked on the way.
 
 use crate::bytes::{Fields, key_time};
 use crate::document::{FieldValue, Names, check_name, document, name, value, varint};

@@ -1,5 +1,5 @@
-//! Reads relations (section 9.15 of docs/format.md): the schema and the rows. The entries of the indexes follow from these and
-//! are compared with the stored ones.
+//! Reads relations (section 9.15 of docs/format.md): the schema and the rows. The entries of the indexes follow from
+//! these and are compared with the stored ones.
 
 use crate::bytes::Fields;
 use crate::error::Result;

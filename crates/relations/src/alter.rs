@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! 1. `layout` changes only after everything has been stored, so it does not change if an error occurs.
-//! 2. A new field is absent in all stored rows; its absent value is the default at the time when it was added. Rows that
-//!    are written later store the field.
+//! 2. A new field is absent in all stored rows; its absent value is the default at the time when it was added. Rows
+//!    that are written later store the field.
 
 use crate::cell::Cell;
 use crate::conflict::check_key_len;

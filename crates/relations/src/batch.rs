@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! 1. All rows are checked before the first one is stored: against the stored rows, and against each other.
-//! 2. Rows and index entries are stored in the order of their keys. Keys above all stored keys are appended, so that pages are
-//!    filled one after the other.
+//! 2. Rows and index entries are stored in the order of their keys. Keys above all stored keys are appended, so that
+//!    pages are filled one after the other.
 
 use crate::cell::Cell;
 use crate::conflict::NewRow;

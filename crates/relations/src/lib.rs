@@ -28,8 +28,8 @@
 //!             └─ 2 index no.:  columns, primary key -> nothing
 //! ```
 //!
-//! Like the other structures, a relation is identified by the root of its table (`Tree`): functions take the root and a page
-//! reader or page writer, and the caller stores the root.
+//! Like the other structures, a relation is identified by the root of its table (`Tree`): functions take the root and a
+//! page reader or page writer, and the caller stores the root.
 
 mod alter;
 mod batch;

@@ -76,7 +76,8 @@ impl<R: PageRead> RelationReader<R> {
         Ok(self.rows_part()?.len())
     }
 
-    /// The encoded key of the row with this primary key, whether or not it exists. A hidden key is one cell of type `U64`.
+    /// The encoded key of the row with this primary key, whether or not it exists. A hidden key is one cell of type
+    /// `U64`.
     ///
     /// # Errors
     /// `Cell` and `Count` for cells that are not a primary key.
@@ -167,8 +168,8 @@ impl<R: PageRead> RelationReader<R> {
         Ok(keys.into_iter().map(RowKey).collect())
     }
 
-    /// The rows of a range of keys of an index, in the order of the index. The keys consist of the columns of the index and
-    /// of the primary key.
+    /// The rows of a range of keys of an index, in the order of the index. The keys consist of the columns of the index
+    /// and of the primary key.
     ///
     /// # Errors
     /// As for `rows`; `Schema` if the index does not exist.

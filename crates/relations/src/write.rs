@@ -3,7 +3,8 @@
 //! Invariants:
 //! 1. Each index has exactly one entry for each row: the columns of the index, followed by the primary key.
 //! 2. No two rows have equal columns in a unique index, unless one of these columns is null.
-//! 3. Errors other than `Store` are returned before the first change. After a `Store` error the transaction must be rolled back.
+//! 3. Errors other than `Store` are returned before the first change. After a `Store` error the transaction must be
+//!    rolled back.
 
 use crate::cell::Cell;
 use crate::conflict::{NewRow, RowKeys};

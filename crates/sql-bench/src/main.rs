@@ -26,8 +26,9 @@
 //! measurement ends. The peers have their default settings, except for these:
 //!
 //! - DuckDB loads the rows of `tsbs` sorted by host and time.
-//! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, an index on time, `ANALYZE`, a write-ahead log, 2 GB of cache and
-//!   mapped memory. Queries of intervals name the primary key, because the index on time would take two to four times as long.
+//! - SQLite: `PRIMARY KEY (host, time)`, `WITHOUT ROWID`, an index on time, `ANALYZE`, a write-ahead log, 2 GB of cache
+//!   and mapped memory. Queries of intervals name the primary key, because the index on time would take two to four
+//!   times as long.
 //! - chDB: `MergeTree ORDER BY (host, time)`, tags as `LowCardinality(String)`; parts are merged before the queries;
 //!   results are not compressed.
 //! - QuestDB: a WAL table, `PARTITION BY DAY`, tags as `SYMBOL` without an index; commits are not synced. It allocates

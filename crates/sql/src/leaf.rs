@@ -1,7 +1,7 @@
 //! Methods shared by all nodes without inputs, which are the nodes that read the database.
 
-/// Implements the methods of `ExecutionPlan` for a node without inputs and expressions, which has the fields `properties`
-/// and `metrics`.
+/// Implements the methods of `ExecutionPlan` for a node without inputs and expressions, which has the fields
+/// `properties` and `metrics`.
 macro_rules! leaf_methods {
     ($name:literal) => {
         fn name(&self) -> &str {

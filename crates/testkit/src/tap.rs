@@ -29,9 +29,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets words that the seed of a run does not determine to 0, in an image of the lock area. The writer's time comes from the
-/// system's clock, so a tick between two operations would add a note. The number of reader slots depends on the
-/// thread, which chooses its slots by its own number.
+/// Sets words that the seed of a run does not determine to 0, in an image of the lock area. The writer's time comes
+/// from the system's clock, so a tick between two operations would add a note. The number of reader slots depends on
+/// the thread, which chooses its slots by its own number.
 fn clear_unseeded(area: &mut [u8]) {
     for at in [WRITER_SINCE_AT, SLOTS_USED_AT] {
         area[at..at + 8].fill(0);

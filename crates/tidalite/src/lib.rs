@@ -2,10 +2,10 @@
 //!
 //! # Where things are
 //!
-//! The root holds the types that most programs name: the database, its transactions, series and tables. The rest is grouped
-//! in modules: [`hash_table`], [`relation`], [`containers`], [`topics`], [`queue`] and [`objects`], each with all types of its
-//! structure; [`query`] (results of queries over many series), [`functions`] (row by row), [`record`] and [`table`];
-//! [`maintenance`], [`retention`], [`monitor`], [`storage`], [`tuning`], [`text`] and [`limits`].
+//! The root holds the types that most programs name: the database, its transactions, series and tables. The rest is
+//! grouped in modules: [`hash_table`], [`relation`], [`containers`], [`topics`], [`queue`] and [`objects`], each with
+//! all types of its structure; [`query`] (results of queries over many series), [`functions`] (row by row), [`record`]
+//! and [`table`]; [`maintenance`], [`retention`], [`monitor`], [`storage`], [`tuning`], [`text`] and [`limits`].
 //!
 //! The folders, from the top down; each imports only from those below it:
 //!
@@ -126,8 +126,8 @@ pub mod containers {
 
 /// Topics: retained messages, filters, searches, the feed of changes.
 ///
-/// [`WriteTxn::topics`](crate::WriteTxn::topics) opens topics for changes, [`ReadTxn::topics`](crate::ReadTxn::topics) for
-/// reading.
+/// [`WriteTxn::topics`](crate::WriteTxn::topics) opens topics for changes, [`ReadTxn::topics`](crate::ReadTxn::topics)
+/// for reading.
 pub mod topics {
     pub use crate::messages::topics::Topics;
     pub use crate::messages::topics_mut::TopicsMut;
@@ -156,8 +156,8 @@ pub mod queue {
 
 /// Buckets: objects, conditions, lists, uploads, links.
 ///
-/// [`WriteTxn::bucket`](crate::WriteTxn::bucket) opens a bucket for changes, [`ReadTxn::bucket`](crate::ReadTxn::bucket) for
-/// reading.
+/// [`WriteTxn::bucket`](crate::WriteTxn::bucket) opens a bucket for changes,
+/// [`ReadTxn::bucket`](crate::ReadTxn::bucket) for reading.
 pub mod objects {
     pub use crate::messages::bucket::Bucket;
     pub use crate::messages::bucket_mut::BucketMut;

@@ -2,9 +2,9 @@
 //! unnoticed.
 //!
 //! A *path* is a link's target, a quoted word with a known ending (`.rs`, `.md`, `.toml`), a quoted word below a
-//! directory of the root, or any word below `crates/`, `docs/` or `bench/`, also in comments of the code. An *item*
-//! is a quoted `Type::member`, `SOME_BOUND`, `CamelCase` or `call()`; its identifiers must occur in the code, not
-//! only in comments. A cited *decision* is the word "decision" and a number of four digits, to which a page must belong.
+//! directory of the root, or any word below `crates/`, `docs/` or `bench/`, also in comments of the code. An *item* is
+//! a quoted `Type::member`, `SOME_BOUND`, `CamelCase` or `call()`; its identifiers must occur in the code, not only in
+//! comments. A cited *decision* is the word "decision" and a number of four digits, to which a page must belong.
 
 use crate::source::{Source, words};
 use crate::tree::{Finding, Tree};

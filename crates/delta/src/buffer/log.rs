@@ -392,8 +392,8 @@ impl Log {
         (!slot.buffered || slot.time_max < times[0]) && is_ascending(times)
     }
 
-    /// Whether rows at these times may be pushed to the log or to the overlay of a slot. Used in assertions: rows in rounds
-    /// are not examined.
+    /// Whether rows at these times may be pushed to the log or to the overlay of a slot. Used in assertions: rows in
+    /// rounds are not examined.
     pub(super) fn takes(&self, slot: u32, times: &[i64]) -> bool {
         let state = &self.slots[slot as usize];
         if !state.keeps_all || state.overlay != NO_OVERLAY {

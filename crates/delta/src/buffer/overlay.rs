@@ -1,5 +1,5 @@
-//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time and has got a
-//! row that was not later than all others.
+//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time and has
+//! got a row that was not later than all others.
 //!
 //! Invariants: 1. The first `sorted` rows are sorted; the rows after them are newer, in arrival order.
 //! 2. If a time has rows here, the overlay has all rows of that time, and they replace the stored ones. If rows with
@@ -20,7 +20,8 @@ pub(super) struct Overlay {
 const SCANNED_ROWS_MAX: usize = 256;
 
 impl Overlay {
-    /// Creates an overlay of the rows that a series had in the log. If all rows of a time are kept, they ascend in time.
+    /// Creates an overlay of the rows that a series had in the log. If all rows of a time are kept, they ascend in
+    /// time.
     pub(super) fn new(rows: Rows, keeps_all: bool) -> Self {
         debug_assert!(
             !keeps_all || rows.view().is_sorted_unique(),

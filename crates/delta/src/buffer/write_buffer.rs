@@ -16,8 +16,8 @@
 //! 3. Between two flush calls, the log exceeds its budget by at most `CHECK_ROWS` rows per layout.
 //! 4. `overlay_bytes` is the sum of the bytes of all overlays, so that a flush check after each row of a series with an
 //!    overlay takes constant time.
-//! 5. The rows in the log of a series that keeps all rows of a time ascend strictly in time, so that no two of them are rows of
-//!    one time.
+//! 5. The rows in the log of a series that keeps all rows of a time ascend strictly in time, so that no two of them are
+//!    rows of one time.
 
 use crate::buffer::log::{Fill, Log};
 use crate::buffer::overlay::Overlay;
@@ -430,8 +430,8 @@ impl WriteBuffer {
     /// Chooses whether all rows of a time are kept, in push order, or only the newest one, from the next row on.
     ///
     /// Buffered rows of a time replace all stored rows of that time. Before another row is added to a stored time, the
-    /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered. If all rows are
-    /// kept, `use_overlay` must precede a row that is not later than all other rows of the series.
+    /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered. If all
+    /// rows are kept, `use_overlay` must precede a row that is not later than all other rows of the series.
     pub fn keep_all(&mut self, slot: Slot, keeps_all: bool) {
         let state = &self.logs[slot.layout as usize].slots[slot.index as usize];
         if state.keeps_all == keeps_all {
@@ -443,8 +443,8 @@ impl WriteBuffer {
         self.logs[slot.layout as usize].slots[slot.index as usize].keeps_all = keeps_all;
     }
 
-    /// Moves the rows of a series to an overlay, which also receives all later rows of the series. Rows in any order may be
-    /// pushed then.
+    /// Moves the rows of a series to an overlay, which also receives all later rows of the series. Rows in any order
+    /// may be pushed then.
     pub fn use_overlay(&mut self, slot: Slot) {
         self.change_overlay(slot, |_| ());
     }

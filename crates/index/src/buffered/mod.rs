@@ -8,8 +8,8 @@
 //! check       checks every rule of the format
 //! ```
 //!
-//! The parts of a buffered table (`parts.rs`): `State` is the list of the runs, `Main` has a row for each key, `Runs` has
-//! blocks whose payloads are 1 and a value, or 0 for a key that was removed.
+//! The parts of a buffered table (`parts.rs`): `State` is the list of the runs, `Main` has a row for each key, `Runs`
+//! has blocks whose payloads are 1 and a value, or 0 for a key that was removed.
 
 pub(crate) mod check;
 pub(crate) mod range;

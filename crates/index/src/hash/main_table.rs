@@ -1,12 +1,12 @@
 //! The main table of a hash table's index: blocks of entries, each in a row whose key is a lower bound of its entries.
 //!
-//! This is the MGIndex of RaptorDB (<https://www.codeproject.com/Articles/316816>): a sorted list of pages, here a table,
-//! each with hundreds of entries.
+//! This is the MGIndex of RaptorDB (<https://www.codeproject.com/Articles/316816>): a sorted list of pages, here a
+//! table, each with hundreds of entries.
 //!
 //! Invariants:
 //! 1. The entries of a block are not less than the key of its row, and less than the key of the next row.
-//! 2. All entries of a key are in one block. A table without duplicates has one entry for each key (several if different
-//!    keys have the same hash).
+//! 2. All entries of a key are in one block. A table without duplicates has one entry for each key (several if
+//!    different keys have the same hash).
 //! 3. No block is empty.
 
 use crate::block::{Block, BlockBuilder, out_of_order};

@@ -18,7 +18,8 @@ pub fn part<'r, R: PageRead>(root: &Tree, r: &'r R, part: &[u8]) -> Result<Table
 /// Changes the nested table under the key `part`, which is created if it does not exist.
 ///
 /// # Errors
-/// A damaged page, a full disk; errors of `change`. If `change` returns `Limit` or `IsTable`, its changes up to then are kept.
+/// A damaged page, a full disk; errors of `change`. If `change` returns `Limit` or `IsTable`, its changes up to then
+/// are kept.
 pub fn change_part<W: PageWrite, T>(
     root: &mut Tree,
     w: &mut W,

@@ -107,7 +107,8 @@ impl<'r> TableReader<'r> {
         }
     }
 
-    /// The value of the last row whose key is not greater than `key` and not less than `least`; `None` if there is none.
+    /// The value of the last row whose key is not greater than `key` and not less than `least`; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// As for `get`.

@@ -1,7 +1,7 @@
 //! Bytes in extents of their own: large values, and the rests of long keys.
 //!
-//! A leaf cell holds the value itself (`value.rs`) while the whole entry takes at most half of a page's space. Otherwise
-//! the cell holds a reference of 40 bytes:
+//! A leaf cell holds the value itself (`value.rs`) while the whole entry takes at most half of a page's space.
+//! Otherwise the cell holds a reference of 40 bytes:
 //!
 //! ```text
 //! 0                    32      40
@@ -216,8 +216,8 @@ impl Reference {
         })
     }
 
-    /// Requests chunks from the disk in advance, if the kernel reads each page that is not in memory alone. A value of one
-    /// chunk is not worth the call.
+    /// Requests chunks from the disk in advance, if the kernel reads each page that is not in memory alone. A value of
+    /// one chunk is not worth the call.
     fn read_ahead(&self, reader: &dyn PageRead, chunks: Range<u64>) {
         let chunk = VALUE_CHUNK_BYTES as u64;
         let from = self.extent_bytes.min(chunks.start * chunk);

@@ -59,15 +59,16 @@ impl Tree {
         get_from(r, (leaf, lent), key, nested)
     }
 
-    /// The value of the last row whose key is not greater than `key` and not less than `least`; `None` if there is none.
+    /// The value of the last row whose key is not greater than `key` and not less than `least`; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page per level; more if no row of the leaf that would hold `key` is less. A value in an extent is fetched into
-    /// the processor's cache at the place where `key` divides the keys between the row and the next one, for callers that
-    /// keep sorted entries in values.
+    /// One page per level; more if no row of the leaf that would hold `key` is less. A value in an extent is fetched
+    /// into the processor's cache at the place where `key` divides the keys between the row and the next one, for
+    /// callers that keep sorted entries in values.
     pub fn floor<'r, R: PageRead>(
         &self,
         r: &'r R,
@@ -104,7 +105,8 @@ impl Tree {
         }
     }
 
-    /// As `floor`, with a cursor, for the case that the row is not in the leaf that would hold `key`, or has a long key.
+    /// As `floor`, with a cursor, for the case that the row is not in the leaf that would hold `key`, or has a long
+    /// key.
     #[cold]
     fn floor_before<'r, R: PageRead>(
         &self,

@@ -6,8 +6,8 @@ use tidalite_base::TxnId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// The commit survives a power failure. It takes two syncs, shared by the commits of many threads. It takes one
-    /// sync if small commits follow each other and fit in the redo log (`log_bytes` of the options); each block of the redo
-    /// log is then written twice.
+    /// sync if small commits follow each other and fit in the redo log (`log_bytes` of the options); each block of the
+    /// redo log is then written twice.
     #[default]
     Durable,
     /// Like `Durable`, but small commits go to the redo log from the second one on, and each block of the redo log is

@@ -179,7 +179,8 @@ impl WriteTxn {
         self.base.time_ns
     }
 
-    /// Readings of the clocks of this handle ([`Options::clock`](crate::Options::clock)): now, and when the file was opened.
+    /// Readings of the clocks of this handle ([`Options::clock`](crate::Options::clock)): now, and when the file was
+    /// opened.
     #[must_use]
     pub fn clocks(&self) -> (Clocks, Clocks) {
         self.inner.files.clocks()

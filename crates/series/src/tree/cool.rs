@@ -88,8 +88,8 @@ impl SeriesTree {
         Ok(pass.stop)
     }
 
-    /// True if the tree has leaves that `cool` would read. Reads only the lists of links in nodes, without statistics or
-    /// leaves.
+    /// True if the tree has leaves that `cool` would read. Reads only the lists of links in nodes, without statistics
+    /// or leaves.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.

@@ -4,8 +4,8 @@
 //! 1. `reader` shows the state after the last change. After a change it is `None` until a statement reads.
 //! 2. If nothing was changed, the state is `base`. A reader of the transaction is then avoided, because it flushes the
 //!    write buffer.
-//! 3. After an error in the middle of a change the transaction has failed: it can only be rolled back, either completely
-//!    or to a savepoint.
+//! 3. After an error in the middle of a change the transaction has failed: it can only be rolled back, either
+//!    completely or to a savepoint.
 
 use crate::error::{Error, ErrorKind, Result};
 use tidalite::{

@@ -25,9 +25,10 @@ use crate::types::schema::Schema;
 /// `value`. Numbers are nullable floats, counts integers. The annotation `downsampled` of that series says how far the
 /// source is replaced; it must not be changed.
 ///
-/// The last replaced row with a value of each column stays in the source, so that changes and integrals continue without
-/// a gap. Rows that arrive later for a window that is already replaced are added to its count, sum and extremes, and to
-/// spread, mean and deviation if the figures are stored from which these follow; the other figures stay.
+/// The last replaced row with a value of each column stays in the source, so that changes and integrals continue
+/// without a gap. Rows that arrive later for a window that is already replaced are added to its count, sum and
+/// extremes, and to spread, mean and deviation if the figures are stored from which these follow; the other figures
+/// stay.
 ///
 /// Series without a name and series without a numeric column are not downsampled: the policy leaves their rows where
 /// they are. Texts of series that have numbers, too, are not kept in windows.

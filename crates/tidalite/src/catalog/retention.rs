@@ -68,7 +68,8 @@ pub struct Retention {
     pub cold: Option<Duration>,
     /// Replaces rows older than `keep` by figures of windows, in the same commit that removes them. Rows are removed up
     /// to the end of a window. Several policies may select a series: it gets the windows of each, all of them at the
-    /// age at which the shortest `keep` removes rows. Bounds on bytes and rows that are deleted by hand are not replaced.
+    /// age at which the shortest `keep` removes rows. Bounds on bytes and rows that are deleted by hand are not
+    /// replaced.
     pub downsample: Option<Downsample>,
 }
 

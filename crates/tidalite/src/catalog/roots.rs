@@ -96,9 +96,9 @@ pub(crate) struct Roots {
     pub(crate) inline: Vec<(u64, Tree)>,
 }
 
-/// A version of the catalog: the roots of the trees for names, GUIDs and series, and the number of changes of schemas of
-/// relations. Each root contains a checksum of its page, which covers the whole tree. Schemas are in the tables of their
-/// relations, whose roots also change with each row, so their changes are counted instead.
+/// A version of the catalog: the roots of the trees for names, GUIDs and series, and the number of changes of schemas
+/// of relations. Each root contains a checksum of its page, which covers the whole tree. Schemas are in the tables of
+/// their relations, whose roots also change with each row, so their changes are counted instead.
 pub(crate) type Catalog = ([Tree; 3], u64);
 
 impl Roots {

@@ -156,11 +156,12 @@ impl Tuning {
         self
     }
 
-    /// Bytes of the runs of a hash table or a buffered table from which they are merged, into the main table of its index
-    /// or into its rows (default: 1 MiB; more once these are larger than four times that). Two other limits follow from
-    /// it: a step of a merge takes one entry for 256 of these bytes, at least 16 and at most 65,536, and a hash table
-    /// removes dead records by itself when there is one for 16 of these bytes, at least 16. So with a small number, tests
-    /// meet merges and compaction in small tables, and with `u64::MAX` tables are merged and compacted only on demand.
+    /// Bytes of the runs of a hash table or a buffered table from which they are merged, into the main table of its
+    /// index or into its rows (default: 1 MiB; more once these are larger than four times that). Two other limits
+    /// follow from it: a step of a merge takes one entry for 256 of these bytes, at least 16 and at most 65,536, and a
+    /// hash table removes dead records by itself when there is one for 16 of these bytes, at least 16. So with a small
+    /// number, tests meet merges and compaction in small tables, and with `u64::MAX` tables are merged and compacted
+    /// only on demand.
     pub fn run_bytes(mut self, bytes: u64) -> Self {
         self.run_bytes = bytes;
         self

@@ -94,9 +94,9 @@ impl SeriesMut<'_> {
 }
 
 impl Database {
-    /// Rewrites leaves in cold form if all their rows are older than `older_than` and a leaf becomes a tenth smaller, in
-    /// the series that `pattern` selects. It commits in steps of bounded size until all such leaves are done or the budget's time is over. It
-    /// reads the nodes of each series, and the leaves that are not cold yet.
+    /// Rewrites leaves in cold form if all their rows are older than `older_than` and a leaf becomes a tenth smaller,
+    /// in the series that `pattern` selects. It commits in steps of bounded size until all such leaves are done or the
+    /// budget's time is over. It reads the nodes of each series, and the leaves that are not cold yet.
     ///
     /// # Errors
     /// `Unsupported` in a build without the feature `cold`; errors of reading and committing. Earlier commits stay.

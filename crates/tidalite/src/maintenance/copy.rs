@@ -25,7 +25,8 @@ use tidalite_pager::{DiskError, Error as StoreError, FileStorage, Storage};
 /// Number of bytes read from the temporary file at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// A packed copy of one version, from [`Database::copy`] or [`ReadTxn::copy`]: tables in full pages, rows encoded again.
+/// A packed copy of one version, from [`Database::copy`] or [`ReadTxn::copy`]: tables in full pages, rows encoded
+/// again.
 ///
 /// ```
 /// # let dir = std::env::temp_dir().join(format!("tidalite-doc-copy-{}", std::process::id()));

@@ -321,8 +321,8 @@ impl<'s, 't, F: Figures> SelectionQuery<'s, 't, F> {
     /// without series. Times are nanoseconds since 1970.
     ///
     /// # Errors
-    /// `Schema` if a series lacks the column or has it with another type; `InvalidInput` if a reported time does not fit
-    /// nanoseconds; a damaged or unreadable block.
+    /// `Schema` if a series lacks the column or has it with another type; `InvalidInput` if a reported time does not
+    /// fit nanoseconds; a damaged or unreadable block.
     pub fn aggregate(&self, column: &str) -> Result<Option<F::Values>> {
         self.times()?;
         let columns = self.column(column)?;

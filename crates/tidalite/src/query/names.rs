@@ -21,8 +21,8 @@ pub struct Names {
 }
 
 impl<S: ReadSource> Reading<S> {
-    /// Counts the parts of the names of the series that a [pattern](crate::SeriesPattern) selects. Reads the catalog entry
-    /// of each; for all series, [`metrics`](Self::metrics), [`tag_keys`](Self::tag_keys) and
+    /// Counts the parts of the names of the series that a [pattern](crate::SeriesPattern) selects. Reads the catalog
+    /// entry of each; for all series, [`metrics`](Self::metrics), [`tag_keys`](Self::tag_keys) and
     /// [`tag_values`](Self::tag_values) read only the index of tags.
     ///
     /// ```

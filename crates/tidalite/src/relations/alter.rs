@@ -8,8 +8,9 @@ impl RelationMut<'_> {
     /// Adds a column after the others. In existing rows it has its default, or null.
     ///
     /// # Errors
-    /// [`Schema`](crate::ErrorKind::Schema) if the name is taken or cannot be used, the default does not fit, there are too
-    /// many columns, or the column must not be null and has no default although there are rows. Nothing has changed then.
+    /// [`Schema`](crate::ErrorKind::Schema) if the name is taken or cannot be used, the default does not fit, there are
+    /// too many columns, or the column must not be null and has no default although there are rows. Nothing has changed
+    /// then.
     ///
     /// # Cost
     /// Writes the schema, but no row.
@@ -20,7 +21,8 @@ impl RelationMut<'_> {
     /// Drops a column.
     ///
     /// # Errors
-    /// [`Schema`](crate::ErrorKind::Schema) for an unknown column, one of the primary key or of an index, or the last one.
+    /// [`Schema`](crate::ErrorKind::Schema) for an unknown column, one of the primary key or of an index, or the last
+    /// one.
     ///
     /// # Cost
     /// Writes the schema, but no row. Each row keeps the bytes of the value until the row is next written.
@@ -50,8 +52,8 @@ impl RelationMut<'_> {
     /// Creates an index and fills it from the rows.
     ///
     /// # Errors
-    /// [`UniqueViolation`](crate::ErrorKind::UniqueViolation) if rows conflict; [`Schema`](crate::ErrorKind::Schema) for an
-    /// index that cannot be used. The relation has not changed then.
+    /// [`UniqueViolation`](crate::ErrorKind::UniqueViolation) if rows conflict; [`Schema`](crate::ErrorKind::Schema)
+    /// for an index that cannot be used. The relation has not changed then.
     ///
     /// # Cost
     /// Reads all rows and sorts the entries, in pieces of 64 MiB.

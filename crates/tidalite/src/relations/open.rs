@@ -60,9 +60,9 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if a table has this name; `InvalidName` for an empty or too long
-    /// name; [`Schema`](crate::ErrorKind::Schema) for a schema that cannot be used. Nothing has changed then. `Broken`; errors
-    /// of the file.
+    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if a table has this name; `InvalidName` for an empty or too
+    /// long name; [`Schema`](crate::ErrorKind::Schema) for a schema that cannot be used. Nothing has changed then.
+    /// `Broken`; errors of the file.
     pub fn create_relation(&mut self, name: &str, schema: &Schema) -> Result<RelationMut<'_>> {
         if self.find(name)?.is_some() {
             let table = name.to_owned();

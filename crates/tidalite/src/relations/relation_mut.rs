@@ -74,9 +74,10 @@ impl<'t> RelationMut<'t> {
     /// Inserts a row with a value for each column, in the order of the schema; returns its key.
     ///
     /// # Errors
-    /// [`UniqueViolation`](crate::ErrorKind::UniqueViolation), [`NotNullViolation`](crate::ErrorKind::NotNullViolation);
-    /// [`Schema`](crate::ErrorKind::Schema) for a value that does not fit its column; `Limit` for a key or a row that is too
-    /// long. Nothing has changed then. A damaged page, a full disk.
+    /// [`UniqueViolation`](crate::ErrorKind::UniqueViolation),
+    /// [`NotNullViolation`](crate::ErrorKind::NotNullViolation); [`Schema`](crate::ErrorKind::Schema) for a value that
+    /// does not fit its column; `Limit` for a key or a row that is too long. Nothing has changed then. A damaged page,
+    /// a full disk.
     ///
     /// # Cost
     /// A descent for the row, and one or two for each index.

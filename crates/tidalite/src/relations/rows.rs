@@ -4,8 +4,9 @@ use crate::txn::pages::Pages;
 use crate::types::error::Result;
 use tidalite_relations::{Cell, CellRef, RowKey};
 
-/// Rows of a relation, in the order of its primary key or of an index. [`Relation::rows`](crate::relation::Relation::rows) and
-/// [`Relation::rows_by`](crate::relation::Relation::rows_by) return them.
+/// Rows of a relation, in the order of its primary key or of an index.
+/// [`Relation::rows`](crate::relation::Relation::rows) and [`Relation::rows_by`](crate::relation::Relation::rows_by)
+/// return them.
 ///
 /// Each row is borrowed until the next one is requested: texts and bytes are not copied.
 pub struct Rows<'a>(pub(super) tidalite_relations::Rows<'a, Pages<'a>>);

@@ -226,8 +226,8 @@ impl<'t> Appender<'t> {
         }
     }
 
-    /// Encodes and links the leaves for which enough rows are buffered. If the buffer is then full of rows that must not be
-    /// linked here, moves them to the transaction's write buffer.
+    /// Encodes and links the leaves for which enough rows are buffered. If the buffer is then full of rows that must
+    /// not be linked here, moves them to the transaction's write buffer.
     #[cold]
     #[inline(never)]
     fn flush(&mut self) -> Result<()> {

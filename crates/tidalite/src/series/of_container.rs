@@ -1,8 +1,8 @@
 //! Series of containers. Only their container changes them, because their rows follow from its messages.
 //!
-//! Such a series has the name of the table as metric and the name of the container as its only tag. Whether a series is one is
-//! looked up when it is about to be changed: a container may be created, renamed or dropped meanwhile. A name without this tag
-//! needs no lookup.
+//! Such a series has the name of the table as metric and the name of the container as its only tag. Whether a series is
+//! one is looked up when it is about to be changed: a container may be created, renamed or dropped meanwhile. A name
+//! without this tag needs no lookup.
 
 use crate::catalog::entries::SeriesInfo;
 use crate::series::write::SeriesMut;

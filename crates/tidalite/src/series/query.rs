@@ -62,8 +62,8 @@ pub struct Query<'s, F = AllFigures> {
 }
 
 impl<'s, F: Figures> Query<'s, F> {
-    /// Begins with the row that is current at the start of the interval: with the last row at or before it, or, if there
-    /// is none, with the first row. The for-each functions of the LMDB time-series engine begin likewise.
+    /// Begins with the row that is current at the start of the interval: with the last row at or before it, or, if
+    /// there is none, with the first row. The for-each functions of the LMDB time-series engine begin likewise.
     #[must_use]
     pub fn from_current(mut self) -> Self {
         self.starts_current = true;
@@ -92,10 +92,10 @@ impl<'s, F: Figures> Query<'s, F> {
         self
     }
 
-    /// Selects the rows whose value in `column` lies in `values`; with several filters, the rows that match all of them.
-    /// NaN and null lie in no range. The two zeros are one value here, as in comparisons of numbers: a range that ends
-    /// at one of them contains both or none. Integers are compared exactly, decimals with the digits in which the bounds
-    /// are written, bools as 0 and 1. Texts cannot be filtered: see [`text_matches`](Self::text_matches).
+    /// Selects the rows whose value in `column` lies in `values`; with several filters, the rows that match all of
+    /// them. NaN and null lie in no range. The two zeros are one value here, as in comparisons of numbers: a range that
+    /// ends at one of them contains both or none. Integers are compared exactly, decimals with the digits in which the
+    /// bounds are written, bools as 0 and 1. Texts cannot be filtered: see [`text_matches`](Self::text_matches).
     ///
     /// ```
     /// # use std::sync::Arc;

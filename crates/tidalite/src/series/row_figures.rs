@@ -1,5 +1,5 @@
-//! Queries of figures that are computed from rows (`from_rows`): the windows come from the tree, then one scan reads the
-//! rows, with the nearest row before and after the interval.
+//! Queries of figures that are computed from rows (`from_rows`): the windows come from the tree, then one scan reads
+//! the rows, with the nearest row before and after the interval.
 
 use crate::series::aggregate::{Aggregate, Window};
 use crate::series::figures::{Figures, Needs};

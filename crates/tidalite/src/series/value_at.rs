@@ -11,8 +11,8 @@ use crate::types::into_column::IntoColumn;
 impl Series<'_> {
     /// The value of a column at a time: the value of the row at this time (of several, the last to arrive), or the
     /// value between the rows before and after it. `None` before the first row, and with [`Interpolation::Linear`] also
-    /// after the last one; with [`Interpolation::Previous`] the last value remains valid. Rows whose value is null or NaN do
-    /// not count.
+    /// after the last one; with [`Interpolation::Previous`] the last value remains valid. Rows whose value is null or
+    /// NaN do not count.
     ///
     /// ```
     /// # use std::sync::Arc;

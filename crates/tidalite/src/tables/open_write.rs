@@ -291,8 +291,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for a table of sets; `WrongType` for a table with recorded types
-    /// (use [`raw_table`](Self::raw_table)); `Broken`; errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for a table of sets; `WrongType` for a table with
+    /// recorded types (use [`raw_table`](Self::raw_table)); `Broken`; errors of the file.
     ///
     /// # Cost
     /// A search among the open tables; on first use in a transaction a descent in the catalog of tables, except for
@@ -302,13 +302,13 @@ impl WriteTxn {
         Ok(TableMut::new(self, index))
     }
 
-    /// Opens a table for changes to the bytes of its keys and values, whatever types are recorded with it; creates it if
-    /// it does not exist.
+    /// Opens a table for changes to the bytes of its keys and values, whatever types are recorded with it; creates it
+    /// if it does not exist.
     ///
     /// # Errors
-    /// As for `table`, without the error for other types. A hash table or a buffered table is `WrongType`: its rows belong
-    /// together, and [`raw_hash_table`](Self::raw_hash_table) and [`raw_buffered_table`](Self::raw_buffered_table) change
-    /// them.
+    /// As for `table`, without the error for other types. A hash table or a buffered table is `WrongType`: its rows
+    /// belong together, and [`raw_hash_table`](Self::raw_hash_table) and
+    /// [`raw_buffered_table`](Self::raw_buffered_table) change them.
     ///
     /// # Cost
     /// As for `table`.
@@ -381,8 +381,8 @@ impl WriteTxn {
     }
 
     /// Creates an empty table of any layout, for a copy of another table row by row:
-    /// [`ReadTxn::raw_table`](crate::ReadTxn::raw_table) reads its rows and nested tables. The copy can be opened as a table
-    /// of its layout when it has all rows. `key` and `value` are the names of the types, as
+    /// [`ReadTxn::raw_table`](crate::ReadTxn::raw_table) reads its rows and nested tables. The copy can be opened as a
+    /// table of its layout when it has all rows. `key` and `value` are the names of the types, as
     /// [`TableTypes`](crate::table::TableTypes) gives them.
     ///
     /// # Errors
@@ -426,8 +426,8 @@ impl WriteTxn {
     /// Opens a table whose keys have sorted sets of values; creates it if it does not exist.
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for a table with one value per key; `WrongType` for a table with
-    /// recorded types (use [`raw_set_table`](Self::raw_set_table)); errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for a table with one value per key; `WrongType` for a
+    /// table with recorded types (use [`raw_set_table`](Self::raw_set_table)); errors of the file.
     pub fn set_table(&mut self, name: &str) -> Result<SetTableMut<'_>> {
         let index = self.open_bytes(name, true)?;
         Ok(SetTableMut::new(self, index))
@@ -590,8 +590,8 @@ impl WriteTxn {
     /// Renames a table; returns whether the table existed. Only the catalog is written.
     ///
     /// # Errors
-    /// `InvalidName` if the new name is invalid, or taken by another table; `WrongType` for a table of containers, which
-    /// [`rename_containers`](Self::rename_containers) renames with its series.
+    /// `InvalidName` if the new name is invalid, or taken by another table; `WrongType` for a table of containers,
+    /// which [`rename_containers`](Self::rename_containers) renames with its series.
     pub fn rename_table(&mut self, from: &str, to: &str) -> Result<bool> {
         self.expect_no_series(from, "rename_containers")?;
         self.rename_any_table(from, to)

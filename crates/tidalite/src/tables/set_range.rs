@@ -33,8 +33,8 @@ impl<K: TableKey + ?Sized, V: TableKey + ?Sized> SetTable<'_, K, V> {
     /// `V`.
     ///
     /// # Cost
-    /// Two descents to open the range, one more for the first pair read from each end. Pairs are copied; a [`cursor`](Self::cursor) lends them
-    /// instead.
+    /// Two descents to open the range, one more for the first pair read from each end. Pairs are copied; a
+    /// [`cursor`](Self::cursor) lends them instead.
     pub fn range(&self, range: impl KeyRange<K>) -> Result<SetRange<'_, K, V>> {
         self.between(pairs_of(&range))
     }

@@ -17,9 +17,9 @@ use tidalite_kv::{PutRow, TableShape, Tree};
 /// The first value of a key, and the number of the key's values.
 type First<V> = (<V as TableKey>::Owned, u64);
 
-/// A table whose keys have sorted sets of values, in a snapshot or in the current state of a write transaction. Keys are
-/// of type `K`, values of type `V`, both in their order; both are plain bytes by default. An entry is a pair: a key and
-/// one of its values.
+/// A table whose keys have sorted sets of values, in a snapshot or in the current state of a write transaction. Keys
+/// are of type `K`, values of type `V`, both in their order; both are plain bytes by default. An entry is a pair: a key
+/// and one of its values.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

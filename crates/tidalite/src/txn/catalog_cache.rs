@@ -53,9 +53,10 @@ impl Hasher for GuidHasher {
     }
 }
 
-/// A version of the list of series, with their names, tags and columns, and of the schemas of relations. A program that has derived something from these
-/// need not derive it again while [`ReadTxn::catalog_version`](crate::ReadTxn::catalog_version) is the same. Two versions
-/// may differ although their lists are equal.
+/// A version of the list of series, with their names, tags and columns, and of the schemas of relations. A program that
+/// has derived something from these need not derive it again while
+/// [`ReadTxn::catalog_version`](crate::ReadTxn::catalog_version) is the same. Two versions may differ although their
+/// lists are equal.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -7,8 +7,8 @@ use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 
 impl<S: ReadSource> Reading<S> {
-    /// The wall clock and the commit clock, as read now, and thus the time that decides which messages and objects of this
-    /// state have expired. See [`Database::clock`](crate::Database::clock).
+    /// The wall clock and the commit clock, as read now, and thus the time that decides which messages and objects of
+    /// this state have expired. See [`Database::clock`](crate::Database::clock).
     #[must_use]
     pub fn clock(&self) -> ClockReading {
         let base = self.cache.roots.clock;

@@ -1,4 +1,5 @@
-//! The hash tables and buffered tables that a write transaction has open, with records that are not stored in pages yet.
+//! The hash tables and buffered tables that a write transaction has open, with records that are not stored in pages
+//! yet.
 
 use crate::txn::open_hash::{OpenBuffered, OpenHash, OpenWriter};
 use crate::txn::open_table::OpenTable;

@@ -57,8 +57,8 @@ pub struct Reading<S> {
 /// the same snapshot, made without accessing the file.
 pub type ReadTxn = Reading<Snapshot>;
 
-/// A [`ReadTxn`], or an [`UncommittedRead`](crate::UncommittedRead) that is shared by its clones: for programs that choose
-/// between the two when they run. Both convert into it.
+/// A [`ReadTxn`], or an [`UncommittedRead`](crate::UncommittedRead) that is shared by its clones: for programs that
+/// choose between the two when they run. Both convert into it.
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;

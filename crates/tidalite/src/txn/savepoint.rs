@@ -157,9 +157,9 @@ impl WriteTxn {
     /// or another, keep waiting; readers see the commit. A long piece of work thus becomes durable step by step without
     /// other writers' commits in between.
     ///
-    /// Lazy commits become durable meanwhile if [`Tuning`](crate::Tuning) says so (`sync_bytes`, `sync_after`, `background_flush`).
-    /// Otherwise they become durable by an occasional durable commit, after the last transaction, or when another
-    /// thread waits for one of them or for an earlier commit, by its ticket or with
+    /// Lazy commits become durable meanwhile if [`Tuning`](crate::Tuning) says so (`sync_bytes`, `sync_after`,
+    /// `background_flush`). Otherwise they become durable by an occasional durable commit, after the last transaction,
+    /// or when another thread waits for one of them or for an earlier commit, by its ticket or with
     /// [`Database::sync`](crate::Database::sync), which flushes concurrently.
     ///
     /// ```
@@ -179,8 +179,8 @@ impl WriteTxn {
     ///
     /// # Errors
     /// As for `commit_with`: the work since the previous commit is lost, or shows after reopening. As for `begin_write`
-    /// if the commit succeeded and the next transaction cannot begin; `Database::begin_read` shows which case applies. The writer
-    /// lock is released in either case.
+    /// if the commit succeeded and the next transaction cannot begin; `Database::begin_read` shows which case applies.
+    /// The writer lock is released in either case.
     pub fn checkpoint(self, durability: Durability) -> Result<(Commit, Self)> {
         let shared = Arc::clone(&self.shared);
         let (info, pages) =

@@ -48,8 +48,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Creates the state of a database that was just opened. Its transactions buffer up to `write_buffer_bytes` bytes of
-    /// rows, write leaves of up to `leaf_vectors` vectors, and merge runs of hash tables and buffered tables from `run_bytes` on.
+    /// Creates the state of a database that was just opened. Its transactions buffer up to `write_buffer_bytes` bytes
+    /// of rows, write leaves of up to `leaf_vectors` vectors, and merge runs of hash tables and buffered tables from
+    /// `run_bytes` on.
     pub(crate) fn new(
         (write_buffer_bytes, leaf_vectors, run_bytes): (usize, usize, u64),
         (flush_threads, scan_threads): (usize, usize),

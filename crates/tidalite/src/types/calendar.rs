@@ -37,8 +37,8 @@ type Nanos = i128;
 
 const EPOCH: Date = Date::constant(1970, 1, 1);
 const MONTHS_A_YEAR: i64 = 12;
-/// The calendar of `jiff` ends with the years -9999 and 9999; a year is left on each side, so that offsets and the limits
-/// of windows stay inside.
+/// The calendar of `jiff` ends with the years -9999 and 9999; a year is left on each side, so that offsets and the
+/// limits of windows stay inside.
 const YEARS: std::ops::RangeInclusive<i16> = -9998..=9998;
 
 impl CalendarUnit {
@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn days_begin_when_local_clocks_first_show_their_date() {
-        // (zone, instant, begin of its day): rules are given as POSIX texts where the database of the system might lack them.
+        // (zone, instant, begin of its day): rules are given as POSIX texts where the database of the system might lack
+        // them.
         for (zone, instant, expected) in [
             (
                 "UTC",

@@ -62,7 +62,8 @@ pub enum Figure {
     Median,
     /// The value below which this percentage of the values lies, from 0 to 100, interpolated between neighbouring
     /// values (`quantile_cont` of SQL, the default of numpy and pandas). Exact up to 100,000 values of a window (16,384
-    /// in queries of several series); beyond, estimated by a t-digest, whose rank is off by at most about q (1 - q) / 100 of the rows for q = percentage / 100.
+    /// in queries of several series); beyond, estimated by a t-digest, whose rank is off by at most about q (1 - q) /
+    /// 100 of the rows for q = percentage / 100.
     Percentile(f64),
     /// Number of distinct values, exact, with memory for each. Works for texts, too. 0.0 and -0.0 are one value.
     Distinct,

@@ -111,8 +111,8 @@ impl SeriesName {
         &self.tags
     }
 
-    /// The name of the container of which this is the series, if there is such a container: the series has this tag alone,
-    /// and its metric is the name of the table.
+    /// The name of the container of which this is the series, if there is such a container: the series has this tag
+    /// alone, and its metric is the name of the table.
     pub(crate) fn container(&self) -> Option<&str> {
         match &self.tags[..] {
             [(key, container)] if key == CONTAINER_TAG => Some(container),

@@ -91,14 +91,14 @@ impl Plan {
         }
     }
 
-    /// Whether the run of this seed has topics, queues, buckets and containers. They write so many pages that such a run has
-    /// many times as many states: one seed in eight has them, and the others examine more of the rest.
+    /// Whether the run of this seed has topics, queues, buckets and containers. They write so many pages that such a
+    /// run has many times as many states: one seed in eight has them, and the others examine more of the rest.
     fn has_messages(seed: u64) -> bool {
         seed % 8 == 5
     }
 
-    /// Whether batches of more rows than a vector holds occur often in the run of this seed. All rows are compared in every
-    /// state, so the other seeds examine more states in the same time.
+    /// Whether batches of more rows than a vector holds occur often in the run of this seed. All rows are compared in
+    /// every state, so the other seeds examine more states in the same time.
     fn has_batches(seed: u64) -> bool {
         (seed / 8 + seed / 2).is_multiple_of(4)
     }

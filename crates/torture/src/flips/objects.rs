@@ -1,4 +1,5 @@
-//! A flipped bit in a chunk damages one object: every other object, the queue, the topics and the containers stay readable.
+//! A flipped bit in a chunk damages one object: every other object, the queue, the topics and the containers stay
+//! readable.
 
 use super::contents::{object_names, object_of, sound_file};
 use super::{Contents, image::open};

@@ -257,8 +257,8 @@ fn sets(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Creates hash tables of all kinds, with sets of records, older versions, dead records and runs, of which some are merged
-/// in part.
+/// Creates hash tables of all kinds, with sets of records, older versions, dead records and runs, of which some are
+/// merged in part.
 fn hashes(db: &Database) -> Result<()> {
     let tables = [
         HashTableOptions::new().seed(1),

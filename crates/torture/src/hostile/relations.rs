@@ -377,8 +377,8 @@ mod tests {
         Some((relation.count(), schema, orders))
     }
 
-    /// On a sound file each step changes the relation. A step whose calls are all refused would prove nothing on a hostile
-    /// file.
+    /// On a sound file each step changes the relation. A step whose calls are all refused would prove nothing on a
+    /// hostile file.
     #[test]
     fn each_step_changes_a_sound_relation() {
         tidalite_testkit::watch();

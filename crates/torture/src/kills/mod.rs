@@ -9,9 +9,9 @@
 //! 4. an evictable snapshot is evicted only if the options allow it (`oust_after`), with a typed error;
 //! 5. nothing leaks: at the end all slots are available, and pages held by dead processes become free;
 //! 6. killed processes leave no damage: when all are dead, a check through a read-only handle finds no problem;
-//! 7. no acknowledgement of a queue is lost or comes twice: when all are dead, each group gets exactly the messages that a
-//!    table, which consumers changed in the same transactions, knows as open (`crash/messages.rs`). Topics and objects are
-//!    used up in the same way.
+//! 7. no acknowledgement of a queue is lost or comes twice: when all are dead, each group gets exactly the messages
+//!    that a table, which consumers changed in the same transactions, knows as open (`crash/messages.rs`). Topics and
+//!    objects are used up in the same way.
 
 #![expect(clippy::print_stdout, reason = "a program talks")]
 

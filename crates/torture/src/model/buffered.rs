@@ -5,8 +5,8 @@ use super::reading::Reading;
 use std::collections::BTreeMap;
 use tidalite::{ReadTxn, Result};
 
-/// The pairs of a buffered table in a snapshot. Where its answers contradict each other, the pairs are none that a model
-/// has.
+/// The pairs of a buffered table in a snapshot. Where its answers contradict each other, the pairs are none that a
+/// model has.
 ///
 /// # Errors
 /// An error of the database.

@@ -1,7 +1,8 @@
 //! The clock of the databases under test: each thread sets its own time.
 //!
-//! Leases, delays and expiry depend on the time of a call. The workload sets the time before each of its calls, so that the
-//! model knows it. Everything that compares a content with the model reads it at `PAST`, when nothing has expired yet.
+//! Leases, delays and expiry depend on the time of a call. The workload sets the time before each of its calls, so that
+//! the model knows it. Everything that compares a content with the model reads it at `PAST`, when nothing has expired
+//! yet.
 
 use std::cell::Cell;
 use tidalite::Tuning;

@@ -1,5 +1,5 @@
-//! Random operations on relations: one with a primary key, one with a hidden key. The result of each operation is checked, and
-//! its effect is applied to the model.
+//! Random operations on relations: one with a primary key, one with a hidden key. The result of each operation is
+//! checked, and its effect is applied to the model.
 
 use crate::model::{HIDDEN, Model, Relation};
 use std::ops::RangeInclusive;

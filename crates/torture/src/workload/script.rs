@@ -15,8 +15,8 @@ use tidalite::{Database, Durability, Options, ReadTxn, Result, Tuning, WriteTxn}
 use tidalite_testkit::rng::{Rng, mix};
 
 /// Options for opening a database. The file grows and shrinks in small steps, and therefore often. Leaves of larger
-/// transactions are written early, and a few hundred rows of an appender justify blocks of a run. The clock is the one of the
-/// calling thread (`model/clock.rs`).
+/// transactions are written early, and a few hundred rows of an appender justify blocks of a run. The clock is the one
+/// of the calling thread (`model/clock.rs`).
 pub fn small_steps() -> Options {
     Options::new().tuning(small_tuning())
 }

@@ -9,9 +9,9 @@
 //!
 //! Invariants
 //! 1. Bins have neither gaps nor overlaps: a bin ends where the next one begins.
-//! 2. A bin begins at an instant at which local clocks show a start time of the lattice. Where clocks skip that time, the
-//!    bin begins at the change. Where clocks show it twice, bins of whole days or months begin at the first instant,
-//!    and shorter bins at each of the two, so that an hour stays an hour.
+//! 2. A bin begins at an instant at which local clocks show a start time of the lattice. Where clocks skip that time,
+//!    the bin begins at the change. Where clocks show it twice, bins of whole days or months begin at the first
+//!    instant, and shorter bins at each of the two, so that an hour stays an hour.
 
 mod local;
 mod stretch;

@@ -1,8 +1,8 @@
 //! Merges the rows of one group with rows for the missing bins.
 //!
 //! Invariants
-//! 1. Rows are in order of time, and rows without a time come last. The starts of bins are also in order, so a single merge
-//!    yields the result.
+//! 1. Rows are in order of time, and rows without a time come last. The starts of bins are also in order, so a single
+//!    merge yields the result.
 //! 2. Rows outside the range to fill are kept.
 //! 3. A null value counts as missing for `locf` and `interpolate`, even in rows of the input.
 

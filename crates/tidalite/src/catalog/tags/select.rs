@@ -7,8 +7,8 @@
 //! 1. prefixes of few values, by a walk over these values, unless an exact value has few series;
 //! 2. exact values, smallest set first;
 //! 3. sets to subtract: `!=`, and the tag whose absence is asked for;
-//! 4. other prefixes, wildcards and regular expressions, by a walk over the values of the tag. It ends where testing the
-//!    names of the remaining candidates is cheaper.
+//! 4. other prefixes, wildcards and regular expressions, by a walk over the values of the tag. It ends where testing
+//!    the names of the remaining candidates is cheaper.
 //!
 //! A group `not (...)` is decided by names alone.
 

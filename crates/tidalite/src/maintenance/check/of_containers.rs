@@ -13,8 +13,8 @@ const NEXT: &str =
     "`rebuild_series` or `tidalite container rebuild` makes the series anew from the messages";
 
 impl Walk<'_, '_> {
-    /// Compares the messages of a table of containers with the series of the containers. Damage that is known already ends
-    /// the comparison.
+    /// Compares the messages of a table of containers with the series of the containers. Damage that is known already
+    /// ends the comparison.
     pub(super) fn container_series(&mut self, table: &str, tree: &Tree) -> Result<()> {
         self.at(&format!("series of containers {table}"));
         let compared = self.compare_containers(table, tree);

@@ -4,9 +4,9 @@ use crate::hash::read::HashTable;
 use crate::types::error::Result;
 
 impl<K: ?Sized, V: ?Sized> HashTable<'_, K, V> {
-    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation. The check of a
-    /// database ([`Database::check`](crate::Database::check)) does the same with all tables, and checks their pages, too. Use
-    /// this after a copy of a table row by row.
+    /// Checks every rule of the format about the rows of the table, and calls `problem` with each violation. The check
+    /// of a database ([`Database::check`](crate::Database::check)) does the same with all tables, and checks their
+    /// pages, too. Use this after a copy of a table row by row.
     ///
     /// # Errors
     /// A damaged or unreadable page, rows that cannot be decoded.

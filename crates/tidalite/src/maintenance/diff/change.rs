@@ -13,8 +13,8 @@ pub enum Change<'a> {
     TableCreated(&'a str),
     /// A table that exists only in the older version. Its entries are not reported individually.
     TableDropped(&'a str),
-    /// A relation with other columns or indexes than in the older version. Rows whose stored bytes differ follow; a column
-    /// that was added or dropped changes no stored row.
+    /// A relation with other columns or indexes than in the older version. Rows whose stored bytes differ follow; a
+    /// column that was added or dropped changes no stored row.
     SchemaChanged {
         /// Name of the relation.
         table: &'a str,
@@ -29,8 +29,8 @@ pub enum Change<'a> {
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is the
-        /// number of a record, 8 bytes big-endian.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is
+        /// the number of a record, 8 bytes big-endian.
         key: &'a [u8],
     },
     /// An entry whose value differs, or that is a value in one version and a nested table in the other version.
@@ -39,8 +39,8 @@ pub enum Change<'a> {
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is the
-        /// number of a record, 8 bytes big-endian.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is
+        /// the number of a record, 8 bytes big-endian.
         key: &'a [u8],
     },
     /// An entry that exists only in the older version. The entries of a nested table are not reported individually.
@@ -49,8 +49,8 @@ pub enum Change<'a> {
         table: &'a str,
         /// The keys under which the entry is nested; empty except for entries of nested tables and of sets.
         path: &'a [Vec<u8>],
-        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is the
-        /// number of a record, 8 bytes big-endian.
+        /// Key of the entry. In a table of sets this is the value; the key is then in `path`. In a hash table this is
+        /// the number of a record, 8 bytes big-endian.
         key: &'a [u8],
     },
     /// A series missing in the older version. Rows of this series follow.

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariants
-//! 1. A commit that removes rows has stored the windows with these rows, and nothing is removed beyond the border. Every
-//!    window of every rule of the series lies on one side of it.
+//! 1. A commit that removes rows has stored the windows with these rows, and nothing is removed beyond the border.
+//!    Every window of every rule of the series lies on one side of it.
 //! 2. The source keeps the last row with a value of each column before the border. The annotation of the windows lists
 //!    these rows. All other rows before the border arrived later; they are added to existing windows.
 //! 3. A commit reads a bounded number of rows, but at least one window of each rule.
@@ -46,8 +46,8 @@ impl ReadTxn {
         Rules::of_policies(self.retentions()?)
     }
 
-    /// Moves the cuts of series whose rows are replaced to the last common end of windows. Drops a cut if only rows that
-    /// stay are before it.
+    /// Moves the cuts of series whose rows are replaced to the last common end of windows. Drops a cut if only rows
+    /// that stay are before it.
     pub(super) fn align(&self, rules: &Rules, cuts: &mut Cuts) -> Result<()> {
         if rules.is_empty() {
             return Ok(());

@@ -1,8 +1,9 @@
-//! Leaves of nested tables that no page leads to any more, of hash tables, buffered tables, topics, queues, buckets, tables of
-//! containers and relations.
+//! Leaves of nested tables that no page leads to any more, of hash tables, buffered tables, topics, queues, buckets,
+//! tables of containers and relations.
 //!
-//! All content of these tables is in nested tables. The leaf of a nested table does not name the table; here the form of its
-//! rows tells which one it is (`tidalite_index`, `tidalite_messages`, `tidalite_relations`). Only parts from which others are built are recognised.
+//! All content of these tables is in nested tables. The leaf of a nested table does not name the table; here the form
+//! of its rows tells which one it is (`tidalite_index`, `tidalite_messages`, `tidalite_relations`). Only parts from
+//! which others are built are recognised.
 
 use super::collect::Collected;
 use super::ranges::{Covered, Key, Lost};
@@ -39,8 +40,8 @@ impl Below {
 /// Callback for a row: receives the key of the nested table, and key and value of the row.
 type InnerRows<'f> = dyn FnMut(&[u8; 1], &[u8], &[u8]) -> Result<()> + 'f;
 
-/// Calls `f` with the rows of lost ranges in leaves that were found by their headers, the newest leaf first. `state` is the
-/// state of a buffered table.
+/// Calls `f` with the rows of lost ranges in leaves that were found by their headers, the newest leaf first. `state` is
+/// the state of a buffered table.
 pub(super) fn inner_rows(
     raw: &RawFile,
     found: &Collected,
@@ -75,8 +76,8 @@ pub(super) fn inner_rows(
     Ok(())
 }
 
-/// Longer values are not read to recognise a leaf, except in hash tables and buffered tables, whose leaves are recognised by
-/// all values.
+/// Longer values are not read to recognise a leaf, except in hash tables and buffered tables, whose leaves are
+/// recognised by all values.
 const KNOWN_BYTES_MAX: u64 = 64 << 10;
 
 /// The nested table of a leaf, and the first and the last key of the leaf; `None` if the table is unknown.
@@ -136,8 +137,8 @@ fn each_row(raw: &RawFile, leaf: &Ptr, f: &mut LeafRows<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// The value at which a cursor is; `None` if it is longer than `bytes_max`, or in an extent that is lost: the other rows are
-/// still there.
+/// The value at which a cursor is; `None` if it is longer than `bytes_max`, or in an extent that is lost: the other
+/// rows are still there.
 fn readable(cursor: &Cursor<'_, RawFile>, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let read = cursor
         .value()
@@ -155,8 +156,8 @@ fn readable(cursor: &Cursor<'_, RawFile>, bytes_max: u64) -> Result<Option<Vec<u
 /// A row of a leaf. The value is `None` if it is lost or too long.
 type FoundRow = (Key, Option<Vec<u8>>);
 
-/// The keys of a leaf with the values that are readable and have at most `bytes_max` bytes; `None` for a leaf of an outermost
-/// table, with nested tables, or that cannot be read.
+/// The keys of a leaf with the values that are readable and have at most `bytes_max` bytes; `None` for a leaf of an
+/// outermost table, with nested tables, or that cannot be read.
 fn rows_of(raw: &RawFile, leaf: &Ptr, bytes_max: u64) -> Result<Option<Vec<FoundRow>>> {
     let mut rows = Vec::new();
     let read = each_row(raw, leaf, &mut |key, cursor| {

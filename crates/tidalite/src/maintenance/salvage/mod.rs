@@ -9,10 +9,11 @@
 //! in its span; an older leaf adds only data outside. Deleted rows may reappear where no newer leaf covers their place;
 //! the report gives the number of rows from headers.
 //!
-//! A leaf of a nested table is saved only if a page leads to it, because it does not tell its place. The nested tables of
-//! hash tables, buffered tables, topics, queues, buckets, containers and relations are an exception: their rows tell (`inner.rs`). The
-//! rest of such a table is rebuilt: the index of a hash table from its records, the list of the runs of a buffered table
-//! from their blocks, everything but messages, manifests, chunks and records of containers from these, the indexes of a relation from its rows.
+//! A leaf of a nested table is saved only if a page leads to it, because it does not tell its place. The nested tables
+//! of hash tables, buffered tables, topics, queues, buckets, containers and relations are an exception: their rows tell
+//! (`inner.rs`). The rest of such a table is rebuilt: the index of a hash table from its records, the list of the runs
+//! of a buffered table from their blocks, everything but messages, manifests, chunks and records of containers from
+//! these, the indexes of a relation from its rows.
 
 mod collect;
 mod delta;
@@ -41,12 +42,13 @@ use tidalite_pager::{PageRead, RawFile, Storage};
 
 /// Recovers the intact data of a damaged file. The damaged file is only read; no other process should have it open.
 ///
-/// The report tells what is lost. Where newer data is lost, salvage may restore older data: rows that had been
-/// deleted or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
+/// The report tells what is lost. Where newer data is lost, salvage may restore older data: rows that had been deleted
+/// or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
 /// ones had replaced in a lost block. Nested tables below a lost page of the table around them are lost, but not the
-/// records of a hash table, the rows and runs of a buffered table, the messages and objects of topics, queues, buckets and
-/// containers, and the rows of relations. The series of containers are compared with the messages: a series that differs is created again, and a series with rows or numbers that no message has is kept under
-/// another name, with the tag `salvaged`.
+/// records of a hash table, the rows and runs of a buffered table, the messages and objects of topics, queues, buckets
+/// and containers, and the rows of relations. The series of containers are compared with the messages: a series that
+/// differs is created again, and a series with rows or numbers that no message has is kept under another name, with the
+/// tag `salvaged`.
 ///
 /// ```no_run
 /// use tidalite::maintenance::Salvage;

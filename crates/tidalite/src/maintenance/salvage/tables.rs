@@ -463,7 +463,8 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Makes the series of containers fit the messages that were saved, also if nothing was lost: they may differ in the file.
+    /// Makes the series of containers fit the messages that were saved, also if nothing was lost: they may differ in
+    /// the file.
     pub(super) fn container_series(&mut self) -> Result<()> {
         let mut problems = Vec::new();
         for name in self.tx.tables()? {

@@ -1,5 +1,5 @@
-//! Figures that the tree does not store and that are therefore computed from the rows: percentiles, distinct values, time
-//! integrals, changes of counters.
+//! Figures that the tree does not store and that are therefore computed from the rows: percentiles, distinct values,
+//! time integrals, changes of counters.
 //!
 //! ```text
 //! quantiles     Quantiles      values, exact below a size, else a t-digest

@@ -1,8 +1,8 @@
 //! Percentiles of values: exact up to [`EXACT_MAX`] values, or [`KEPT_MAX`] in windows that are kept; estimated beyond.
 //!
-//! Beyond that number the values go into a t-digest (T. Dunning and O. Ertl, "Computing Extremely Accurate Quantiles Using
-//! t-Digests", 2019), which keeps clusters that are small near the ends and larger in the middle. A percentile is then
-//! the value of a rank that is off by about q (1 - q) / 100 of the rows at most; minimum and maximum stay exact.
+//! Beyond that number the values go into a t-digest (T. Dunning and O. Ertl, "Computing Extremely Accurate Quantiles
+//! Using t-Digests", 2019), which keeps clusters that are small near the ends and larger in the middle. A percentile is
+//! then the value of a rank that is off by about q (1 - q) / 100 of the rows at most; minimum and maximum stay exact.
 //!
 //! Invariants
 //! 1. All values are in `exact`, or all are in the digest and the two counts of infinite ones.
@@ -92,8 +92,8 @@ impl Quantiles {
         }
     }
 
-    /// The value at `percent` (0 to 100) of the ranks, interpolated linearly between neighbouring values: the default of
-    /// numpy and pandas, `quantile_cont` of SQL. `None` without values.
+    /// The value at `percent` (0 to 100) of the ranks, interpolated linearly between neighbouring values: the default
+    /// of numpy and pandas, `quantile_cont` of SQL. `None` without values.
     pub(super) fn percentile(&self, percent: f64) -> Option<f64> {
         let part = percent / 100.0;
         match &self.digest {

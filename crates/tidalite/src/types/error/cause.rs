@@ -179,7 +179,8 @@ pub(crate) enum Cause {
         /// Name of the relation.
         relation: String,
     },
-    /// A row or a change that does not fit the schema of a relation, or a schema that cannot be used. Nothing was changed.
+    /// A row or a change that does not fit the schema of a relation, or a schema that cannot be used. Nothing was
+    /// changed.
     Relation {
         /// Name of the relation.
         relation: String,

@@ -10,8 +10,8 @@ use tidalite_pager::{DiskError, Error as FileError};
 pub enum ErrorKind {
     /// No file, series, pin or row has this path, id, name or key.
     NotFound,
-    /// A file of this path or a table of this name exists already; or a row of this time exists, in a series that refuses a second one
-    /// ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
+    /// A file of this path or a table of this name exists already; or a row of this time exists, in a series that
+    /// refuses a second one ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
     AlreadyExists,
     /// An invalid name of a series, table, pin or policy, or an invalid pattern.
     InvalidName,

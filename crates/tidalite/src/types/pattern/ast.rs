@@ -1,5 +1,5 @@
-//! The parsed form of a pattern. `matches.rs` evaluates it for one name; the index of tags (catalog/tags/select.rs) looks
-//! up the values that are given exactly, and walks over the values that begin with the texts before wildcards.
+//! The parsed form of a pattern. `matches.rs` evaluates it for one name; the index of tags (catalog/tags/select.rs)
+//! looks up the values that are given exactly, and walks over the values that begin with the texts before wildcards.
 
 use regex_lite::{Regex, RegexBuilder};
 use std::collections::BTreeSet;

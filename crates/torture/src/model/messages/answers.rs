@@ -1,5 +1,5 @@
-//! The answers of topics, queue, bucket and containers in a snapshot, as the lines of `expected.rs`, and the model that follows from
-//! them.
+//! The answers of topics, queue, bucket and containers in a snapshot, as the lines of `expected.rs`, and the model that
+//! follows from them.
 
 use super::bucket::{Bucket, CHUNK_BYTES, Object, Upload, seed_of};
 use super::containers;

@@ -1,5 +1,5 @@
-//! The answers of topics, queue, bucket and containers that follow from the model, as lines of text. `answers.rs` gives the same lines
-//! for a snapshot.
+//! The answers of topics, queue, bucket and containers that follow from the model, as lines of text. `answers.rs` gives
+//! the same lines for a snapshot.
 
 use super::bucket::{Bucket, bytes_of};
 use super::queue::{Phase, Queue, reason};

@@ -1,9 +1,9 @@
-//! The facts that the database does not tell about a queue, a bucket and containers, as rows of an ordinary table: leases with their consumers,
-//! acknowledgements, idempotency keys, abandoned puts, and the time.
+//! The facts that the database does not tell about a queue, a bucket and containers, as rows of an ordinary table:
+//! leases with their consumers, acknowledgements, idempotency keys, abandoned puts, and the time.
 //!
-//! The workload stores these rows in the transaction of the change, as a consumer stores the result of its work together
-//! with the acknowledgement. So another process that continues the workload knows the whole model, and a queue that has
-//! lost or repeated an acknowledgement contradicts the table.
+//! The workload stores these rows in the transaction of the change, as a consumer stores the result of its work
+//! together with the acknowledgement. So another process that continues the workload knows the whole model, and a queue
+//! that has lost or repeated an acknowledgement contradicts the table.
 //!
 //! ```text
 //! n             time of the last call

@@ -1,4 +1,5 @@
-//! A queue in memory with the rules of a queue, without any index: every question is answered by looking at all messages.
+//! A queue in memory with the rules of a queue, without any index: every question is answered by looking at all
+//! messages.
 //!
 //! Invariant: an id that is open in a group has a message, and is in exactly one phase there. An id that the group has
 //! acknowledged or removed is not open.
@@ -268,8 +269,8 @@ impl Queue {
         }
     }
 
-    /// Leases messages to a consumer until a deadline, or takes them without one. Returns ids and numbers of deliveries;
-    /// `None` if the group does not exist.
+    /// Leases messages to a consumer until a deadline, or takes them without one. Returns ids and numbers of
+    /// deliveries; `None` if the group does not exist.
     pub(crate) fn lease(
         &mut self,
         name: &str,

@@ -16,7 +16,8 @@ pub(crate) const FILES: &str = "files";
 /// Name of the table of containers.
 pub(crate) const DEVICES: &str = "devices";
 
-/// Expected content of the topics, of the queue, of the bucket and of the containers; `None` for a table that does not exist.
+/// Expected content of the topics, of the queue, of the bucket and of the containers; `None` for a table that does not
+/// exist.
 #[derive(Clone, Debug)]
 pub struct Messages {
     /// Time of the last call, in nanoseconds since 1970.

@@ -1,5 +1,5 @@
-//! Random operations on a queue with several groups and consumers. An operation is a consumer's whole step, so that in the
-//! next transaction, perhaps after a crash, another one answers.
+//! Random operations on a queue with several groups and consumers. An operation is a consumer's whole step, so that in
+//! the next transaction, perhaps after a crash, another one answers.
 
 use crate::model::Messages;
 use crate::model::clock::UNIT;

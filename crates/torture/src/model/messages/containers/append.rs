@@ -6,11 +6,12 @@ use tidalite::containers::{
     Rejection, RemovalReason, RemovedMessage, StoredMessage,
 };
 
-/// A message as it was: time of reception, protection, number of messages for which it stood, its bytes, and its document as JSON.
+/// A message as it was: time of reception, protection, number of messages for which it stood, its bytes, and its
+/// document as JSON.
 pub(crate) type Before = (i64, bool, u32, u64, String);
 
-/// The outcome of a message, with its tie and with the message that was in its place. A merged message also has the new document
-/// as JSON.
+/// The outcome of a message, with its tie and with the message that was in its place. A merged message also has the new
+/// document as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Stored(u32),

@@ -73,7 +73,8 @@ fn float_bytes(number: f64) -> usize {
     digits.map_or(1 + size_of::<f64>(), |digits| 2 + integer_bytes(digits))
 }
 
-/// The numbers of a document with the paths of their fields, as the text of a row of the series; `None` without numbers.
+/// The numbers of a document with the paths of their fields, as the text of a row of the series; `None` without
+/// numbers.
 pub(super) fn row_of(document: &Document) -> Option<String> {
     let mut cells = Vec::new();
     let fields = document.iter();

@@ -51,8 +51,8 @@ impl Containers {
         Some(number)
     }
 
-    /// Restores messages, of the last deletion first. Returns the keys that they have, and the number of messages that stay
-    /// deleted.
+    /// Restores messages, of the last deletion first. Returns the keys that they have, and the number of messages that
+    /// stay deleted.
     pub(crate) fn restore(
         &mut self,
         name: &str,

@@ -1,7 +1,8 @@
-//! The answers of a table of containers as lines of text: the answers that follow from the model, and the answers of a snapshot.
+//! The answers of a table of containers as lines of text: the answers that follow from the model, and the answers of a
+//! snapshot.
 //!
-//! Each message with a number has a row in the series of its container, with exactly its numbers, and there is no other row
-//! and no other series.
+//! Each message with a number has a row in the series of its container, with exactly its numbers, and there is no other
+//! row and no other series.
 
 use super::document::{float_text, row_of, row_text};
 use super::options;

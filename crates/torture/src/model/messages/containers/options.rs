@@ -1,4 +1,5 @@
-//! The options of the containers in the workload. A container has options of its own or the default ones, by their number.
+//! The options of the containers in the workload. A container has options of its own or the default ones, by their
+//! number.
 
 use crate::model::clock::UNIT;
 use tidalite::containers::{

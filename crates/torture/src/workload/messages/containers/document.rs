@@ -10,8 +10,8 @@ pub(super) const NAMES: [&str; 4] = ["a", "a/1", "b", "\u{e4}"];
 /// Integers that no float holds exactly, below and above 2^63.
 const LARGE: [i128; 2] = [(1 << 53) + 1, (1 << 63) + 1];
 
-/// The fields have the types that `options::thinning` and the columns of the series need: `s` has integers, `f` floats, the
-/// large integers have columns of their own, and `mix` has every type.
+/// The fields have the types that `options::thinning` and the columns of the series need: `s` has integers, `f` floats,
+/// the large integers have columns of their own, and `mix` has every type.
 pub(super) fn random(rng: &mut Rng) -> Document {
     let mut document = Document::default();
     for _ in 0..rng.below(6) {
