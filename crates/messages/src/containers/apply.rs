@@ -33,25 +33,18 @@ const SWEPT_ROWS: u64 = 64;
 impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Appends messages to their containers. All of them are checked first; then each gets an outcome, and all changes are
     /// made. The messages of a container are applied in the order of their times, equal times in the order of the call.
+    /// Returns also the newest times that the containers had before. `may_create` tells whether a container of this name may
+    /// be created.
     ///
     /// # Errors
     /// `Limit` and `Unsupported` for messages that no container takes (names, documents, idempotency keys that are too
-    /// long, more names of fields than the options allow): nothing has changed then. A damaged page, a full disk.
+    /// long, more names of fields than the options allow), `Unsupported` for a new container that may not be created:
+    /// nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Sorts the messages. For each one a row of the table of messages; for each container its record and the row of its
     /// latest values. A message that is not later than the newest one of its container is looked up first. In a full
     /// container that rotates, the removed messages are read.
-    pub fn append_batch(&mut self, now: i64, items: &[Append<'_>]) -> Result<Appended> {
-        self.append_changes(now, items, &|_| true)
-            .map(|changes| changes.appended)
-    }
-
-    /// Appends messages as [`append_batch`](Self::append_batch) does; returns also the newest times that the containers had
-    /// before. `may_create` tells whether a container of this name may be created.
-    ///
-    /// # Errors
-    /// As for `append_batch`; `Unsupported` for a new container that may not be created.
     pub fn append_changes<'n>(
         &mut self,
         now: i64,

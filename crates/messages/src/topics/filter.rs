@@ -126,12 +126,6 @@ impl Filter {
         self.group_len.is_some()
     }
 
-    /// Whether the filter is a topic without wildcards.
-    #[must_use]
-    pub fn is_topic(&self) -> bool {
-        !self.has_rest && !self.levels.contains(&Level::Any)
-    }
-
     /// Whether the filter matches a topic. For a shared subscription, whether the filter behind the group does.
     #[must_use]
     pub fn matches(&self, topic: &str) -> bool {
