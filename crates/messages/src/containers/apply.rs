@@ -17,14 +17,14 @@ use crate::containers::append::{Append, AppendChanges, Appended};
 use crate::containers::keys::{MESSAGE_KEY_BYTES, container_key};
 use crate::containers::latest::Latest;
 use crate::containers::options::{COUNT_MAX, ContainerOverflow};
-use crate::containers::parts::{Part, damaged, part, unsupported, within};
+use crate::containers::parts::{Part, damaged, part, within};
 use crate::containers::plan::{LatestChange, Plan, Planner, Put};
 use crate::containers::resolve::Resolved;
 use crate::containers::runs::Runs;
 use crate::containers::seen;
 use crate::containers::sweep::{RemovedMessage, collect, read_bounds};
 use crate::containers::write::ContainersWriter;
-use tidalite_pager::{PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Refusal, Result};
 
 /// Number of rows of one container that an append reads for removal, beside twice the number of messages that the container
 /// gets. Later calls and `maintain` remove the rest.
@@ -37,9 +37,9 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// be created.
     ///
     /// # Errors
-    /// `Limit` and `Unsupported` for messages that no container takes (names, documents, idempotency keys that are too
-    /// long, more names of fields than the options allow), `Unsupported` for a new container that may not be created:
-    /// nothing has changed then. A damaged page, a full disk.
+    /// `Limit`, `InvalidName` and `InvalidInput` for messages that no container takes (names, documents, idempotency
+    /// keys that are too long, more names of fields than the options allow), `AlreadyExists` for a new container that
+    /// may not be created: nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Sorts the messages. For each one a row of the table of messages; for each container its record and the row of its
@@ -58,7 +58,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         let mut resolved = Resolved::new(pages, &self.options, &self.state, now, items)?;
         let mut new = resolved.targets.iter().filter(|target| target.is_new);
         if let Some(target) = new.find(|target| !may_create(target.name)) {
-            return Err(unsupported(
+            return Err(Error::refused(
+                Refusal::AlreadyExists,
                 format!("the new container {:?}, whose series exists", target.name),
                 "a container without a series: rename the series, or give the container another name",
             ));

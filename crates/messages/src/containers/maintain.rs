@@ -130,7 +130,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         (done, on_removed): (&mut ContainersMaintenance, &mut OnRemoved<'_>),
     ) -> Result<u64> {
         let name = self.name_of(due.container)?;
-        // Not `no_container`: after `Unsupported` nothing has changed, but earlier work of this step may have.
+        // Not `no_container`: after a refusal nothing has changed, but earlier work of this step may have.
         let mut record = self.find_record(&name)?.ok_or_else(|| no_record(&name))?;
         if (record.number, record.due) != (due.container, due.time) {
             let found = format!("the time {} in the record of {name:?}", record.due);

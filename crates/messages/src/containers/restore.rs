@@ -72,7 +72,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// them, but messages beyond these limits are rotated later. The latest values of fields have never gone.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
     /// Reads up to `examined_max` deleted messages, with one lookup for each; memory for them.

@@ -86,7 +86,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// times of the object stay.
     ///
     /// # Errors
-    /// `Limit` for a name that is too long; `Unsupported` for an empty name.
+    /// `Limit` for a name that is too long; `InvalidName` for an empty name.
     ///
     /// # Cost
     /// Some descents; the contents are not touched.
@@ -124,7 +124,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// objects share their chunks. The copy has the attributes of the source, or `attributes`.
     ///
     /// # Errors
-    /// `Limit` for a name or attributes that are too long, and if there is no room for the copy; `Unsupported` for an
+    /// `Limit` for a name or attributes that are too long, and if there is no room for the copy; `InvalidName` for an
     /// empty name.
     ///
     /// # Cost

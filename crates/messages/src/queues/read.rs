@@ -152,7 +152,7 @@ impl<R: PageRead> QueueReader<R> {
     /// The counters of a group.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     ///
     /// # Cost
     /// The row of the oldest message, and the set of the oldest open ids.
@@ -218,7 +218,7 @@ impl<R: PageRead> QueueReader<R> {
     /// them.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     pub fn peek(&self, group: &str, limit: usize, now: i64) -> Result<Vec<(QueueMessage, u32)>> {
         let number = self.group(group)?.number;
         let mut found = Vec::new();
@@ -244,7 +244,7 @@ impl<R: PageRead> QueueReader<R> {
     /// The dead letters of a group with ids from `from` on, at most `limit`, in the order of their ids.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     pub fn dead_letters(&self, group: &str, from: u64, limit: usize) -> Result<Vec<DeadLetter>> {
         let number = self.group(group)?.number;
         let mut ids = Vec::new();

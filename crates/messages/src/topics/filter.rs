@@ -36,7 +36,7 @@ impl Filter {
     /// Parses a filter.
     ///
     /// # Errors
-    /// `Limit` for a filter that is too long; `Unsupported` for any other text that is not a filter.
+    /// `Limit` for a filter that is too long; `InvalidName` for any other text that is not a filter.
     pub fn parse(text: &str) -> Result<Self> {
         let bytes = text.as_bytes();
         check_len(bytes)?;

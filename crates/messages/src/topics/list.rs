@@ -45,7 +45,7 @@ impl<R: PageRead> TopicsReader<R> {
     /// position `token` of an earlier page. A page may have fewer messages although there are more.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another filter; a damaged or unreadable page.
+    /// `InvalidInput` for a token of another filter; a damaged or unreadable page.
     ///
     /// # Cost
     /// As for a page of a [`TopicSearch`].

@@ -1,7 +1,7 @@
 //! Messages as a caller publishes and receives them.
 
-use crate::topics::key::{check_topic, refused};
-use tidalite_pager::{Error, Result};
+use crate::topics::key::check_topic;
+use tidalite_pager::{Error, Refusal, Result};
 
 /// Maximum length in bytes of a payload, the maximum length of an MQTT packet. `TopicOptions` can set a lower limit.
 pub const TOPIC_PAYLOAD_BYTES_MAX: usize = 268_435_455;
@@ -148,7 +148,11 @@ impl<'m> Message<'m> {
 fn text(what: &'static str, text: &str) -> Result<()> {
     limited(what, text.len(), PROPERTY_BYTES_MAX)?;
     match text.contains('\0') {
-        true => Err(refused(text.as_bytes(), "a text without NUL")),
+        true => Err(Error::refused(
+            Refusal::InvalidInput,
+            format!("the text {text:?} of a message"),
+            "a text without NUL",
+        )),
         false => Ok(()),
     }
 }

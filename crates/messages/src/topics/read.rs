@@ -172,7 +172,7 @@ impl<R: PageRead> TopicsReader<R> {
     /// The message of a topic; `None` if there is none, or if it has expired at the time `now`.
     ///
     /// # Errors
-    /// `Unsupported` for a text that is not a topic; a damaged or unreadable page.
+    /// `InvalidName` for a text that is not a topic; a damaged or unreadable page.
     ///
     /// # Cost
     /// One descent.

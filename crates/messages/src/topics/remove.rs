@@ -132,7 +132,7 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
     /// earlier call. A dry run only counts them. Fewer may be removed although there are more.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another filter; a damaged page, a full disk.
+    /// `InvalidInput` for a token of another filter; a damaged page, a full disk.
     ///
     /// # Cost
     /// As for a page of a `TopicSearch`; then the removal of the messages in one batch.

@@ -16,8 +16,8 @@ impl ContainersMut<'_> {
     /// nothing changed, if there is none.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; `Limit` and `Unsupported` for a document that cannot be stored. A
-    /// damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `Limit`, `InvalidName` and `InvalidInput` for a document that
+    /// cannot be stored. A damaged page, a full disk.
     pub fn replace_message(
         &mut self,
         container: &str,
@@ -38,7 +38,7 @@ impl ContainersMut<'_> {
     /// Deletes a message, which is named by its time and tie. Returns it; `None` if there is none.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     pub fn delete_message(
         &mut self,
         container: &str,
@@ -61,8 +61,8 @@ impl ContainersMut<'_> {
     /// can be [restored](Self::restore_messages). The latest values of fields stay.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist, and for operands of the filter that do not fit: nothing has changed
-    /// then. A damaged page, a full disk.
+    /// `NotFound` for a container that does not exist, `InvalidInput` for operands of the filter that do not fit:
+    /// nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Reads up to `examined_max` messages of the range.
@@ -113,7 +113,7 @@ impl ContainersMut<'_> {
     /// Restores deleted messages of a container, the last deletion first; a bounded number in one call.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
     /// Reads up to `examined_max` deleted messages, with one lookup for each; memory for them.

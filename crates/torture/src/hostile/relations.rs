@@ -225,7 +225,7 @@ fn allowed<T>(result: Result<T>) -> Result<()> {
     match result.map_err(|error| (error.kind(), error)) {
         Err((
             ErrorKind::Limit
-            | ErrorKind::Unsupported
+            | ErrorKind::AlreadyExists
             | ErrorKind::Schema
             | ErrorKind::UniqueViolation
             | ErrorKind::NotNullViolation

@@ -216,7 +216,7 @@ fn changed_rows_do_no_harm() {
     }
 }
 
-/// Work whose container has no record any more: `Unsupported` would say that nothing has changed.
+/// Work whose container has no record any more: a refusal would say that nothing has changed.
 #[test]
 fn work_without_a_record_is_damage() {
     for of in [Part::Containers, Part::Dropped] {
