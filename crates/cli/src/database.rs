@@ -191,7 +191,13 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
             Failure::not_found(format!("{shown} has no pin `{pin}`"))
                 .hint(format!("`tidalite pins {shown}` lists them"))
         }
+        ErrorKind::NotFound if error.found_and_expected().is_some() => Failure::not_found(named()),
+        ErrorKind::AlreadyExists if error.io_error().is_none() => Failure::bad_input(named()),
         ErrorKind::InvalidName => Failure::usage(error),
+        // These errors name the next step.
+        ErrorKind::InvalidInput | ErrorKind::WrongType if error.found_and_expected().is_some() => {
+            Failure::bad_input(named())
+        }
         ErrorKind::Schema => Failure::bad_input(error).hint(format!(
             "tidalite series {shown} lists the columns of each series, and its unit of time"
         )),
@@ -229,16 +235,13 @@ fn damage(error: &tidalite::Error) -> String {
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// The failure for a file of another version, for an operation that a structure does not support, or for a network file
-/// system.
+/// The failure for a file of another version or for a network file system.
 fn unsupported(path: &Path, error: &tidalite::Error) -> Failure {
     let shown = path.display();
     let named = format!("{shown}: {error}");
     match error.found_and_expected() {
         None => Failure::new(Exit::Failure, error)
             .hint("copy it to a local disk, or open it exclusively: --exclusive"),
-        Some((_, expected)) if expected.contains("table") => Failure::bad_input(named)
-            .hint("tidalite kv scan prints the table, and with --in the table under a key"),
         Some(_) => Failure::bad_input(named)
             .hint("`tidalite --version` shows the version of this program; another version wrote the file"),
     }

@@ -1,7 +1,7 @@
 //! Errors that several files return.
 
 use tidalite_base::Corrupt;
-use tidalite_pager::Error;
+use tidalite_pager::{Error, Refusal};
 
 /// Creates a `Corrupt` error for bytes at an address of the file that violate the format.
 #[cold]
@@ -31,8 +31,6 @@ pub(crate) fn key_holds_table(_: u64, key: &[u8]) -> Error {
 /// Creates an error for a row that holds another type of content than the caller expects.
 #[cold]
 pub(crate) fn unexpected(found: &str, expected: &str) -> Error {
-    Error::Unsupported {
-        found: found.into(),
-        expected: format!("{expected}: read the existing row as it is, or remove it first"),
-    }
+    let expected = format!("{expected}: read the existing row as it is, or remove it first");
+    Error::refused(Refusal::WrongType, found, expected)
 }

@@ -42,7 +42,7 @@
 //! A tree is a small `Copy` value; an operation on it takes a page reader or a page writer. The caller
 //! stores the value: in a catalog, in the meta block, in another tree.
 //!
-//! Errors are the pager's `Error`. This crate itself creates `Corrupt`, `Limit`, `IsTable` and `Unsupported`.
+//! Errors are the pager's `Error`. This crate itself creates `Corrupt`, `Limit`, `IsTable` and `Refused`.
 
 mod bulk;
 mod cursor;

@@ -1,9 +1,11 @@
 //! Errors of the database file.
 
 pub(crate) mod lost_commits;
+pub(crate) mod refusal;
 mod text;
 
 use lost_commits::LostCommits;
+use refusal::Refusal;
 use std::io;
 use std::path::{Path, PathBuf};
 use tidalite_base::Corrupt;
@@ -43,6 +45,15 @@ pub enum Error {
         /// The version or feature that the file requires.
         found: String,
         /// The version or feature that this library supports.
+        expected: String,
+    },
+    /// A structure of the file refused a call, and nothing was changed.
+    Refused {
+        /// The reason, by which a program can decide.
+        reason: Refusal,
+        /// The argument or the state that was found.
+        found: String,
+        /// The argument or the state that the call expects, and the next step.
         expected: String,
     },
     /// A value was to be read or written at a key under which a nested table is stored. The table was not changed.
@@ -109,6 +120,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Creates the error of a call that a structure of the file refuses before it changes anything.
+    #[cold]
+    #[must_use]
+    pub fn refused(reason: Refusal, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Refused {
+            reason,
+            found: found.into(),
+            expected: expected.into(),
+        }
+    }
+
     /// Creates the error of a failed system call.
     pub(crate) fn of_call(what: impl Into<String>, at: u64, source: io::Error) -> Self {
         Self::Disk(DiskError::of_call(what, at, source))

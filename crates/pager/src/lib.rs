@@ -31,6 +31,7 @@ mod txn;
 pub use commit::found::Recovery;
 pub use commit::metrics::{MetricsReport, PHASES, Phase, Times};
 pub use error::lost_commits::{LossCause, LostCommits};
+pub use error::refusal::Refusal;
 pub use error::{Error, Result};
 pub use format::header::{HEADER_BYTES, Header, seal_block, verify_block};
 pub use format::kind::Kind;

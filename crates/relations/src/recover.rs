@@ -49,7 +49,7 @@ pub fn recover_relation<W: PageWrite>(
     let layout = match read_layout(root, &*w) {
         Ok(layout) => layout,
         // The row is missing or damaged, or its place is taken by other data.
-        Err(Error::Corrupt(_) | Error::IsTable { .. } | Error::Unsupported { .. }) => {
+        Err(Error::Corrupt(_) | Error::IsTable { .. } | Error::Refused { .. }) => {
             return Ok(None);
         }
         Err(error) => return Err(error),

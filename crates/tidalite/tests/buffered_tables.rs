@@ -175,7 +175,10 @@ fn bytes_of_any_buffered_table_are_read_and_written() {
         .unwrap();
     table.put(&1u64.to_be_bytes(), b"one").unwrap();
     let taken = tx.create_raw_buffered_table("t", ("u64", "String"));
-    assert_eq!(taken.map(drop).unwrap_err().kind(), ErrorKind::InvalidName);
+    assert_eq!(
+        taken.map(drop).unwrap_err().kind(),
+        ErrorKind::AlreadyExists
+    );
     let mut table = tx.buffered_table::<u64, str>("t").unwrap();
     table.put(&2, "two").unwrap();
     tx.table("plain").unwrap().put(b"a", b"1").unwrap();

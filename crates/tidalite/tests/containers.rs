@@ -316,7 +316,7 @@ fn numbers_get_columns_that_hold_them_exactly() {
     let wrong = cars.add_columns("red", &[Column::new("x", ColumnType::F64)]);
     assert_eq!(wrong.unwrap_err().kind(), ErrorKind::Schema);
     let wrong = cars.add_columns("blue", &[]);
-    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::NotFound);
     let texts = [
         r#"{"id": 18446744073709551614, "km": 5, "gps": {"lat": 1.5}, "name": "x", "price": 12}"#,
         r#"{"id": 17, "km": 5.25, "price": 0.125, "ok": true, "list": [1, 2]}"#,
@@ -434,7 +434,7 @@ fn pages_filters_and_fields() {
         ..Select::default()
     };
     let error = table.page("c", &wrong).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("character 7"), "{error}");
 }
 
@@ -872,7 +872,7 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     let document = json(r#"{"x": 1}"#);
     let mut table = tx.containers("t").unwrap();
     let created = table.create_container("c", None).unwrap_err();
-    assert_eq!(created.kind(), ErrorKind::InvalidName);
+    assert_eq!(created.kind(), ErrorKind::AlreadyExists);
     let appended = table.append(&Append::new("c", 5, &document)).unwrap_err();
     assert_eq!(appended.kind(), ErrorKind::Schema);
     // A series with all properties of the series of a container keeps its rows, too.
@@ -884,7 +884,7 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     like.insert_values(Steps(5), &[7.0.into()]).unwrap();
     let mut table = tx.containers("t").unwrap();
     let appended = table.append(&Append::new("like", 5, &document));
-    assert_eq!(appended.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(appended.unwrap_err().kind(), ErrorKind::AlreadyExists);
     let series = tx.series(name).unwrap();
     assert_eq!(series.info().schema, nanos);
     assert!(tx.remove_series(name).unwrap());
@@ -892,7 +892,7 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     table.append(&Append::new("like", 5, &document)).unwrap();
     table.append(&Append::new("d", 5, &document)).unwrap();
     let renamed = table.rename_container("d", "c").unwrap_err();
-    assert_eq!(renamed.kind(), ErrorKind::InvalidName);
+    assert_eq!(renamed.kind(), ErrorKind::AlreadyExists);
     let long = "\"".repeat(510);
     let refused = table.append(&Append::new(&long, 5, &document)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidName);
@@ -914,7 +914,7 @@ fn only_a_container_changes_its_series() {
         let Err(error) = done else {
             panic!("the call changed a series of a container");
         };
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert_eq!(error.kind(), ErrorKind::WrongType);
         assert!(
             error.to_string().contains("`tidalite container`"),
             "{error}"

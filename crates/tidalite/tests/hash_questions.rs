@@ -262,7 +262,7 @@ fn lengths_of_keys_are_limits() {
     for bytes_max in [0, 1025] {
         let options = HashTableOptions::new().key_form(KeyForm::Whole { bytes_max });
         let refused = tx.hash_table_with::<[u8], u64>("no", &options).map(drop);
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 }
 
@@ -298,17 +298,17 @@ fn only_texts_are_folded() {
     let db = memory();
     let mut tx = db.begin_write().unwrap();
     let options = HashTableOptions::new().fold_case(true);
-    let unsupported = |result: Result<()>| {
+    let refusal = |result: Result<()>| {
         let error = result.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         error.to_string()
     };
-    unsupported(tx.hash_table_with::<u64, u64>("no", &options).map(drop));
-    unsupported(
+    refusal(tx.hash_table_with::<u64, u64>("no", &options).map(drop));
+    refusal(
         tx.hash_table_with::<[u8; 16], u64>("no", &options)
             .map(drop),
     );
-    unsupported(
+    refusal(
         tx.hash_table_with::<(u16, String), u64>("no", &options)
             .map(drop),
     );
@@ -317,13 +317,13 @@ fn only_texts_are_folded() {
     texts.set("A", &1).unwrap();
     texts.set("a", &2).unwrap();
     assert_eq!(texts.get("A").unwrap(), Some(2));
-    let text = unsupported(texts.set("a\0b", &3).map(drop));
+    let text = refusal(texts.set("a\0b", &3).map(drop));
     assert!(text.contains("NUL"), "{text}");
     assert_eq!(texts.get("a\0b").unwrap(), None);
     let mut bytes = tx.hash_table_with::<[u8], u64>("bytes", &options).unwrap();
     bytes.set(b"A\0", &1).unwrap();
     assert_eq!(bytes.get(b"a\0").unwrap(), Some(1));
-    unsupported(bytes.set(b"\xff", &1).map(drop));
+    refusal(bytes.set(b"\xff", &1).map(drop));
 }
 
 /// Two sets of options are the same if they have the same settings, and a table ignores the seed of later ones.

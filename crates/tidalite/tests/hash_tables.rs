@@ -203,7 +203,7 @@ fn short_and_long_texts_are_keys() {
         let record = view.record(7).unwrap().unwrap();
         assert_eq!(record.key, path(7), "the key is kept as it was given");
         let refused = view.range("a".."b").map(drop).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        assert_eq!(refused.kind(), ErrorKind::WrongType);
         assert_eq!(view.range(..).unwrap().count(), 2000);
     }
 }
@@ -379,7 +379,7 @@ fn tables_of_other_kinds_and_types_are_refused() {
         .hash_table_with::<str, u64>("hash", &other)
         .map(drop)
         .unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    assert_eq!(refused.kind(), ErrorKind::WrongType);
     let odd = HashTableOptions::new()
         .duplicates(true)
         .history(History::All);
@@ -387,7 +387,7 @@ fn tables_of_other_kinds_and_types_are_refused() {
         .hash_table_with::<str, u64>("odd", &odd)
         .map(drop)
         .unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert_eq!(tx.tables().unwrap(), ["hash", "plain", "sets"]);
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
@@ -424,7 +424,10 @@ fn bytes_and_rows_of_any_hash_table_are_read_and_written() {
     assert_eq!(stored.options().history, History::Last(3));
     let mut tx = db.begin_write().unwrap();
     let taken = tx.create_raw_table("plain", TableLayout::Hash, ("String", "u64"));
-    assert_eq!(taken.map(drop).unwrap_err().kind(), ErrorKind::InvalidName);
+    assert_eq!(
+        taken.map(drop).unwrap_err().kind(),
+        ErrorKind::AlreadyExists
+    );
     let mut to = tx
         .create_raw_table("copy", TableLayout::Hash, ("String", "u64"))
         .unwrap();

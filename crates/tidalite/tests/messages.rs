@@ -315,7 +315,7 @@ fn a_refused_call_leaves_the_transaction_usable() {
     assert_eq!(queue.push(&jobs[0]).unwrap(), Pushed::Stored(1));
     let mut topics = tx.topics("broker").unwrap();
     let wrong = topics.publish(&Message::new("a/+/b", b"x"), true);
-    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(wrong.unwrap_err().kind(), ErrorKind::InvalidName);
     topics.publish(&Message::new("a/b", b"x"), true).unwrap();
     assert_eq!(
         tx.queue("broker").map(drop).unwrap_err().kind(),
@@ -335,13 +335,13 @@ fn a_refused_call_leaves_the_transaction_usable() {
         ErrorKind::WrongType
     );
     let other = tx.queue_with("jobs", &QueueOptions::default()).map(drop);
-    assert_eq!(other.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(other.unwrap_err().kind(), ErrorKind::WrongType);
     let wrong = TopicOptions {
         levels_max: 0,
         ..TopicOptions::default()
     };
     let refused = tx.topics_with("other", &wrong).map(drop);
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(tx.tables().unwrap(), ["broker", "jobs", "rows"]);
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();

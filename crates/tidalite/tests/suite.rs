@@ -34,6 +34,7 @@ mod large_sums;
 mod many;
 mod many_types;
 mod matching;
+mod message_refusals;
 mod messages;
 mod options;
 mod own_rows;

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 /// Maximum length in bytes of a key that the index stores as a whole.
@@ -194,12 +194,11 @@ impl HashOptions {
             });
         }
         if self.fold_case && std::str::from_utf8(key).is_err() {
-            return Err(Error::Unsupported {
-                found: format!("the key {}", key.escape_ascii()),
-                expected:
-                    "UTF-8 (of a text, without NUL), because the table ignores the case of letters"
-                        .into(),
-            });
+            return Err(Error::refused(
+                Refusal::InvalidInput,
+                format!("the key {}", key.escape_ascii()),
+                "UTF-8 (of a text, without NUL), because the table ignores the case of letters",
+            ));
         }
         Ok(())
     }

@@ -137,7 +137,7 @@ impl HashWriter {
     /// table allows duplicates.
     ///
     /// # Errors
-    /// `Limit` for a key or a value that is too long; `Unsupported` for a key that is not UTF-8 in a table that ignores
+    /// `Limit` for a key or a value that is too long; `Refused` for a key that is not UTF-8 in a table that ignores
     /// case.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<u64> {
         if value.len() > RECORD_VALUE_MAX {

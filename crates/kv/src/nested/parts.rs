@@ -9,7 +9,7 @@ use tidalite_pager::{PageRead, PageWrite, Result};
 /// Opens the nested table under the key `part` for reading; an empty table if the key does not exist.
 ///
 /// # Errors
-/// A damaged or unreadable page; `Unsupported` if the key holds a value.
+/// A damaged or unreadable page; `Refused` if the key holds a value.
 pub fn part<'r, R: PageRead>(root: &Tree, r: &'r R, part: &[u8]) -> Result<TableReader<'r>> {
     let found = TableReader::of(*root).nested(r, part)?;
     Ok(found.unwrap_or_else(|| TableReader::of(Tree::new(root.id()))))

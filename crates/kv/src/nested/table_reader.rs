@@ -180,7 +180,7 @@ impl<'r> TableReader<'r> {
     /// The nested table stored under `key`; `None` if the key does not exist.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` if the key holds a value.
+    /// `Corrupt`, `Io`; `Refused` if the key holds a value.
     pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
         match &self.0 {
             TableRepr::Pages(tree) => {
@@ -318,7 +318,7 @@ impl Tree {
     /// answer is for the leaf of the table that contains it; for a missing table, for the leaf that would contain it.
     ///
     /// # Errors
-    /// `Corrupt`, `Io`; `Unsupported` if a key of the path holds a value.
+    /// `Corrupt`, `Io`; `Refused` if a key of the path holds a value.
     pub fn is_dirty_at<W: PageWrite>(&self, w: &W, path: &[Vec<u8>], key: &[u8]) -> Result<bool> {
         let mut sub = TableReader::of(*self);
         let (mut tree, mut held) = (*self, key);
@@ -342,7 +342,7 @@ impl<'r, R: PageRead> Cursor<'r, R> {
     /// The nested table that the current row holds.
     ///
     /// # Errors
-    /// `Corrupt`; `Unsupported` if the row holds a value.
+    /// `Corrupt`; `Refused` if the row holds a value.
     ///
     /// # Panics
     /// When the cursor is not at a row.

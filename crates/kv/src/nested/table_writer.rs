@@ -354,7 +354,7 @@ impl TableWriter {
     /// exist. Returns `None` if a table is missing and was not created; nothing was changed then.
     ///
     /// # Errors
-    /// `Unsupported` if a key of the path holds a value; `Limit` for too deep a path; errors of `change`. If `change`
+    /// `Refused` if a key of the path holds a value; `Limit` for too deep a path; errors of `change`. If `change`
     /// returns `Limit` or `IsTable`, its changes up to then are kept.
     pub fn at<W: PageWrite, T>(
         &mut self,

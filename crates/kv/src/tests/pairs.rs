@@ -214,7 +214,7 @@ fn assert_same(pages: &ScratchPages, sub: &TableReader<'_>, model: &BTreeMap<Vec
                 let got = sub.get(pages, key).unwrap().unwrap();
                 assert_eq!(&got.to_vec().unwrap(), value);
                 let nested = sub.nested(pages, key);
-                assert!(matches!(nested, Err(Error::Unsupported { .. })));
+                assert!(matches!(nested, Err(Error::Refused { .. })));
             }
             Held::Table(below) => {
                 assert!(cursor.is_nested() && cursor.value().is_err());

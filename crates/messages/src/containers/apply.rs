@@ -17,14 +17,14 @@ use crate::containers::append::{Append, AppendChanges, Appended};
 use crate::containers::keys::{MESSAGE_KEY_BYTES, container_key};
 use crate::containers::latest::Latest;
 use crate::containers::options::{COUNT_MAX, ContainerOverflow};
-use crate::containers::parts::{Part, damaged, part, unsupported, within};
+use crate::containers::parts::{Part, damaged, part, within};
 use crate::containers::plan::{LatestChange, Plan, Planner, Put};
 use crate::containers::resolve::Resolved;
 use crate::containers::runs::Runs;
 use crate::containers::seen;
 use crate::containers::sweep::{RemovedMessage, collect, read_bounds};
 use crate::containers::write::ContainersWriter;
-use tidalite_pager::{PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Refusal, Result};
 
 /// Number of rows of one container that an append reads to remove old messages, in addition to twice the number of
 /// messages that the container receives. Later calls and `maintain` remove the rest.
@@ -34,25 +34,18 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Appends messages to their containers. All messages are checked first; then the outcome of each is determined,
     /// and all changes are made. The messages of a container are applied in the order of their times, and messages with
     /// equal times in the order of the call.
+    /// Also returns the newest times that the containers had before. `may_create` returns whether a container with the
+    /// given name may be created.
     ///
     /// # Errors
-    /// `Limit` and `Unsupported` for messages that no container takes (names, documents, idempotency keys that are too
-    /// long, more names of fields than the options allow): nothing has changed then. A damaged page, a full disk.
+    /// `Limit`, `InvalidName` and `InvalidInput` for messages that no container takes (names, documents, idempotency
+    /// keys that are too long, more names of fields than the options allow), `AlreadyExists` for a new container that
+    /// may not be created: nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Sorts the messages. Writes a row in the table of messages for each message, and a record and a row of latest
     /// values for each container. A message that is not later than the newest one of its container is looked up first.
     /// In a full container that rotates, the removed messages are read.
-    pub fn append_batch(&mut self, now: i64, items: &[Append<'_>]) -> Result<Appended> {
-        self.append_changes(now, items, &|_| true)
-            .map(|changes| changes.appended)
-    }
-
-    /// Appends messages like [`append_batch`](Self::append_batch), and also returns the newest times that the
-    /// containers had before. `may_create` returns whether a container with the given name may be created.
-    ///
-    /// # Errors
-    /// As for `append_batch`; `Unsupported` for a new container that may not be created.
     pub fn append_changes<'n>(
         &mut self,
         now: i64,
@@ -66,7 +59,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         let mut resolved = Resolved::new(pages, &self.options, &self.state, now, items)?;
         let mut new = resolved.targets.iter().filter(|target| target.is_new);
         if let Some(target) = new.find(|target| !may_create(target.name)) {
-            return Err(unsupported(
+            return Err(Error::refused(
+                Refusal::AlreadyExists,
                 format!("the new container {:?}, whose series exists", target.name),
                 "a container without a series: rename the series, or give the container another name",
             ));

@@ -3,12 +3,12 @@
 use crate::containers::keys::MessageKey;
 use crate::containers::message::{ContainerMessage, decode_head};
 use crate::containers::options::{ContainerOptions, TTL_FOREVER_NS};
-use crate::containers::parts::{Part, part, unsupported};
+use crate::containers::parts::{Part, part};
 use crate::containers::read::ContainersReader;
 use crate::containers::record::Record;
 use crate::containers::token::MessageToken;
 use tidalite_kv::Cursor;
-use tidalite_pager::{PageRead, Result};
+use tidalite_pager::{Error, PageRead, Refusal, Result};
 
 /// A query for messages: times, order, limit and position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl<R: PageRead> ContainersReader<R> {
     /// Reads the messages of a container that have not expired at `now`; none if the container does not exist.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another container; a damaged or unreadable page.
+    /// `InvalidInput` for a token of another container; a damaged or unreadable page.
     ///
     /// # Cost
     /// The record of the container and a descent, then a step for each message. Expired messages that are not removed
@@ -88,7 +88,8 @@ impl<R: PageRead> ContainersReader<R> {
         if let (Some(record), Some(after)) = (&record, query.after)
             && after.key.container != record.number
         {
-            return Err(unsupported(
+            return Err(Error::refused(
+                Refusal::InvalidInput,
                 "a token of another container",
                 "a token of a query of this container",
             ));

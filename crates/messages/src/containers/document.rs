@@ -5,7 +5,7 @@
 
 use crate::containers::value::FieldValue;
 use std::sync::Arc;
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 /// Maximum number of fields of a message. Fields of nested objects are not counted.
 pub const DOCUMENT_FIELDS_MAX: usize = 1_000;
@@ -37,7 +37,7 @@ impl Document {
     /// Creates a document from fields.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] or [`Error::Limit`] as for [`Document::check`], and if two fields have the same name.
+    /// As for [`Document::check`]; `InvalidInput` if two fields have the same name.
     pub fn new<N: Into<Arc<str>>>(fields: Vec<(N, FieldValue)>) -> Result<Self> {
         let fields = fields.into_iter();
         let fields: Vec<_> = fields.map(|(name, value)| (name.into(), value)).collect();
@@ -140,8 +140,8 @@ impl Document {
     /// Checks all limits except the length in bytes, which is known only when the document is encoded.
     ///
     /// # Errors
-    /// [`Error::Limit`] for too many fields, levels or values, and for long names. [`Error::Unsupported`] for names that
-    /// are empty or contain a NUL, for two fields of an object with the same name, for integers outside
+    /// [`Error::Limit`] for too many fields, levels or values, and for long names. `InvalidName` for names that are
+    /// empty or contain a NUL; `InvalidInput` for two fields of an object with the same name, for integers outside
     /// `i64::MIN..=u64::MAX`, and for floating-point numbers that are not finite.
     pub fn check(&self) -> Result<()> {
         within(
@@ -199,10 +199,11 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         FIELD_NAME_BYTES_MAX,
     )?;
     if name.is_empty() || name.as_bytes().contains(&0) {
-        return Err(Error::Unsupported {
-            found: format!("the name {name:?} of a field"),
-            expected: "a name that is not empty and has no NUL".into(),
-        });
+        return Err(Error::refused(
+            Refusal::InvalidName,
+            format!("the name {name:?} of a field"),
+            "a name that is not empty and has no NUL",
+        ));
     }
     Ok(())
 }
@@ -210,14 +211,16 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 /// Checks a value of a field at level `level` of the message. Adds the number of values inside it to `values`.
 fn check_value(field: &str, value: &FieldValue, level: usize, values: &mut usize) -> Result<()> {
     match value {
-        FieldValue::Integer(number) if !is_integer(*number) => Err(Error::Unsupported {
-            found: format!("the integer {number} in field {field:?}"),
-            expected: format!("an integer from {} to {}", i64::MIN, u64::MAX),
-        }),
-        FieldValue::Float(number) if !number.is_finite() => Err(Error::Unsupported {
-            found: format!("the number {number} in field {field:?}"),
-            expected: "a finite number".into(),
-        }),
+        FieldValue::Integer(number) if !is_integer(*number) => Err(Error::refused(
+            Refusal::InvalidInput,
+            format!("the integer {number} in field {field:?}"),
+            format!("an integer from {} to {}", i64::MIN, u64::MAX),
+        )),
+        FieldValue::Float(number) if !number.is_finite() => Err(Error::refused(
+            Refusal::InvalidInput,
+            format!("the number {number} in field {field:?}"),
+            "a finite number",
+        )),
         FieldValue::List(items) => {
             check_level(level + 1)?;
             count_values(values, items.len())?;
@@ -276,10 +279,11 @@ pub(crate) fn duplicate_name<V>(fields: &[(Arc<str>, V)]) -> Option<&str> {
 
 #[cold]
 pub(crate) fn duplicate(name: &str) -> Error {
-    Error::Unsupported {
-        found: format!("two fields with the name {name:?} in one object"),
-        expected: "unique names: remove or rename one of the fields".into(),
-    }
+    Error::refused(
+        Refusal::InvalidInput,
+        format!("two fields with the name {name:?} in one object"),
+        "unique names: remove or rename one of the fields",
+    )
 }
 
 pub(crate) fn within(what: &'static str, found: usize, limit: usize) -> Result<()> {

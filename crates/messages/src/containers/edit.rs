@@ -72,8 +72,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// the message as it was before; `None`, with nothing changed, if it does not exist or has expired.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; `Limit` and `Unsupported` for a document that cannot be stored,
-    /// `Limit` for one that the container has no room for; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `Limit`, `InvalidName` and `InvalidInput` for a document that
+    /// cannot be stored, `Limit` for one that the container has no room for; a damaged page, a full disk.
     pub fn replace_message(
         &mut self,
         now: i64,
@@ -142,7 +142,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Deletes one message. Returns it; `None` if it does not exist or has expired.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     pub fn delete_message(
         &mut self,
         now: i64,
@@ -173,7 +173,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// latest values of fields do not change.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; errors of `select`, before anything has changed; a damaged page,
+    /// `NotFound` for a container that does not exist; errors of `select`, before anything has changed; a damaged page,
     /// a full disk.
     ///
     /// # Cost

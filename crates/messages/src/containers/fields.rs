@@ -18,8 +18,8 @@ impl Projection {
     /// Creates a projection to dotted paths, which are read by the rule of [`Document::find`].
     ///
     /// # Errors
-    /// [`tidalite_pager::Error::Limit`] and [`tidalite_pager::Error::Unsupported`] for more paths than a message may have
-    /// fields, for paths that cannot be names of fields, and for a path that occurs twice.
+    /// `Limit` for more paths than a message may have fields; `InvalidName` for paths that cannot be names of fields;
+    /// `InvalidInput` for a path that occurs twice.
     pub fn new<P: AsRef<str>>(paths: &[P]) -> Result<Self> {
         within("fields of a message", paths.len(), DOCUMENT_FIELDS_MAX)?;
         let mut seen = BTreeSet::new();

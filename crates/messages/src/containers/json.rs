@@ -16,15 +16,15 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 impl Document {
     /// Reads one JSON object, which may be surrounded by white space.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a text that is not one JSON object, with line and column; for two fields of an object
-    /// with the same name; for integers outside `i64::MIN..=u64::MAX`, which are never rounded, and for numbers too large
-    /// for an `f64`. Errors of limits as in [`Document::check`].
+    /// `InvalidInput` for a text that is not one JSON object, with line and column; for two fields of an object with
+    /// the same name; for integers outside `i64::MIN..=u64::MAX`, which are never rounded, and for numbers too large
+    /// for an `f64`. Errors of names and limits as in [`Document::check`].
     ///
     /// # Cost
     /// Reads the text of a value once for each object and list that contains it, at most 32 times.
@@ -53,12 +53,19 @@ impl Document {
         let lines = lines.filter(|(_, line)| !line.trim().is_empty());
         lines.map(|(at, line)| {
             Self::from_json(line).map_err(|error| {
-                let (found, expected) = match error {
-                    Error::Unsupported { found, expected } => (found, expected),
-                    error => (error.to_string(), "a message within the limits".to_owned()),
+                let (reason, found, expected) = match error {
+                    Error::Refused {
+                        reason,
+                        found,
+                        expected,
+                    } => (reason, found, expected),
+                    error => (
+                        Refusal::InvalidInput,
+                        error.to_string(),
+                        "a message within the limits".to_owned(),
+                    ),
                 };
-                let found = format!("line {}: {found}", at + 1);
-                Error::Unsupported { found, expected }
+                Error::refused(reason, format!("line {}: {found}", at + 1), expected)
             })
         })
     }
@@ -69,9 +76,12 @@ impl Document {
     /// Those of [`Document::check`].
     pub fn to_json(&self) -> Result<String> {
         self.check()?;
-        serde_json::to_string(&FieldsJson(self.fields())).map_err(|error| Error::Unsupported {
-            found: format!("a message that JSON cannot hold: {error}"),
-            expected: "texts and finite numbers".into(),
+        serde_json::to_string(&FieldsJson(self.fields())).map_err(|error| {
+            Error::refused(
+                Refusal::InvalidInput,
+                format!("a message that JSON cannot hold: {error}"),
+                "texts and finite numbers",
+            )
         })
     }
 }
@@ -205,10 +215,11 @@ impl<'t> Source<'t> {
             return Error::Limit { what, found, limit };
         }
         if part.len() == self.text.len() {
-            return Error::Unsupported {
-                found: format!("a text that is not a JSON object: {error}"),
-                expected: "one JSON object: {\"name\": value, ...}".into(),
-            };
+            return Error::refused(
+                Refusal::InvalidInput,
+                format!("a text that is not a JSON object: {error}"),
+                "one JSON object: {\"name\": value, ...}",
+            );
         }
         self.wrong(part, &without_place(error), "a JSON value")
     }
@@ -221,10 +232,11 @@ impl<'t> Source<'t> {
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = before.matches('\n').count() + 1;
         let column = before[line_start..].chars().count() + 1;
-        Error::Unsupported {
-            found: format!("{found} at line {line} column {column}"),
-            expected: expected.into(),
-        }
+        Error::refused(
+            Refusal::InvalidInput,
+            format!("{found} at line {line} column {column}"),
+            expected,
+        )
     }
 }
 

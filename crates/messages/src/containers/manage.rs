@@ -11,11 +11,11 @@ use crate::containers::keys::{
     split_deletion, split_dropped,
 };
 use crate::containers::options::{ContainerOptions, check_name};
-use crate::containers::parts::{Part, damaged, part, unsupported, within};
+use crate::containers::parts::{Part, damaged, part, within};
 use crate::containers::record::{DroppedRecord, Record};
 use crate::containers::state::NUMBERS_MAX;
 use crate::containers::write::ContainersWriter;
-use tidalite_pager::{PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Refusal, Result};
 
 /// A container that was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Creates a container and returns its number. Without options of its own it uses the default options of the table.
     ///
     /// # Errors
-    /// `Unsupported` for a name that exists or cannot be used and for options that cannot be used; `Limit` for a long name
-    /// and too many containers; a damaged page, a full disk.
+    /// `AlreadyExists` for a name that a container has; `InvalidName` for one that cannot be used; `InvalidInput` for
+    /// options that cannot be used; `Limit` for a long name and too many containers; a damaged page, a full disk.
     pub fn create_container(
         &mut self,
         now: i64,
@@ -71,7 +71,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         check_name(name)?;
         match self.find_record(name)? {
             None => Ok(()),
-            Some(_) => Err(unsupported(
+            Some(_) => Err(Error::refused(
+                Refusal::AlreadyExists,
                 format!("the container {name:?}, which exists"),
                 "a new name",
             )),
@@ -95,7 +96,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// that are already stored: `maintain` then removes expired and surplus messages.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist and for options that cannot be used; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `InvalidInput` for options that cannot be used; a damaged page,
+    /// a full disk.
     pub fn set_options(&mut self, name: &str, options: Option<ContainerOptions>) -> Result<()> {
         if let Some(options) = &options {
             options.check()?;
@@ -108,8 +110,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Renames a container. Its number does not change.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist, and for a new name that exists or cannot be used; `Limit` for a
-    /// long name; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `AlreadyExists` for a new name that a container has;
+    /// `InvalidName` for one that cannot be used; `Limit` for a long name; a damaged page, a full disk.
     pub fn rename(&mut self, name: &str, new_name: &str) -> Result<()> {
         let mut record = self.record(name)?;
         self.check_new_name(new_name)?;
@@ -123,7 +125,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Drops a container with its contents. It can be restored for as long as its options keep deleted messages.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
     /// A few rows if the container can be restored. Otherwise its rows are removed as ranges: pages are freed without
@@ -216,8 +218,9 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// one.
     ///
     /// # Errors
-    /// `Unsupported` if no dropped container of this name can be restored, or the new name exists or cannot be used;
-    /// `Limit` for a long name and too many containers; a damaged page, a full disk.
+    /// `NotFound` if no dropped container of this name can be restored; `AlreadyExists` for a new name that a container
+    /// has; `InvalidName` for one that cannot be used; `Limit` for a long name and too many containers; a damaged page,
+    /// a full disk.
     pub fn restore_container(&mut self, now: i64, name: &str, new_name: &str) -> Result<u32> {
         let mut newest: Option<DroppedRecord> = None;
         {
@@ -243,7 +246,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             ..
         }) = newest
         else {
-            return Err(unsupported(
+            return Err(Error::refused(
+                Refusal::NotFound,
                 format!("the dropped container {name:?}, which cannot be restored"),
                 "a container that was dropped and not removed yet",
             ));

@@ -91,18 +91,6 @@ impl StoredMessage {
         Ok(ContainerMessage::decode(key, row)?.to_stored())
     }
 
-    /// The same message with a borrowed document.
-    #[must_use]
-    pub fn as_message(&self) -> ContainerMessage<'_> {
-        ContainerMessage {
-            key: self.key,
-            received: self.received,
-            is_protected: self.is_protected,
-            stands_for: self.stands_for,
-            document: &self.document,
-        }
-    }
-
     fn head(&self) -> Head {
         Head {
             is_protected: self.is_protected,

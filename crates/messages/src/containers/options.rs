@@ -14,9 +14,9 @@
 //!                                                    40  name of the protecting field
 //! ```
 
-use crate::containers::parts::{damaged, shown, unsupported};
+use crate::containers::parts::{damaged, shown};
 use tidalite_base::{get_i64, get_u32, get_u64};
-use tidalite_pager::Result;
+use tidalite_pager::{Error, Refusal, Result};
 
 /// Maximum length in bytes of the name of a container.
 pub const CONTAINER_NAME_BYTES_MAX: usize = 512;
@@ -120,7 +120,11 @@ impl ContainerOptions {
 
     pub(crate) fn check(&self) -> Result<()> {
         match self.problem() {
-            Some(found) => Err(unsupported(found, "options within the limits")),
+            Some(found) => Err(Error::refused(
+                Refusal::InvalidInput,
+                found,
+                "options within the limits",
+            )),
             None => Ok(()),
         }
     }
@@ -238,7 +242,11 @@ impl ContainerTableOptions {
 
     pub(crate) fn check(&self) -> Result<()> {
         match self.problem() {
-            Some(found) => Err(unsupported(found, "options within the limits")),
+            Some(found) => Err(Error::refused(
+                Refusal::InvalidInput,
+                found,
+                "options within the limits",
+            )),
             None => Ok(()),
         }
     }
@@ -280,7 +288,8 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     crate::containers::parts::within("bytes of the name of a container", name.len() as u64, limit)?;
     match name.is_empty() || name.contains('\0') {
         false => Ok(()),
-        true => Err(unsupported(
+        true => Err(Error::refused(
+            Refusal::InvalidName,
             format!("the name {name:?} of a container"),
             "a name that is not empty and contains no zero bytes",
         )),

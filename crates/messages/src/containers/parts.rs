@@ -94,15 +94,6 @@ pub(crate) fn damaged(
     Corrupt::new(what, 0, found, expected).into()
 }
 
-/// Creates the error for a call that the table cannot carry out.
-#[cold]
-pub(crate) fn unsupported(found: impl Into<String>, expected: impl Into<String>) -> Error {
-    Error::Unsupported {
-        found: found.into(),
-        expected: expected.into(),
-    }
-}
-
 /// Checks a number against its limit.
 pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<()> {
     match found <= limit {

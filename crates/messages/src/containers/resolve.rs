@@ -44,7 +44,7 @@ pub(crate) struct Resolved<'n> {
 
 impl<'n> Resolved<'n> {
     /// # Errors
-    /// `Limit` and `Unsupported` for messages that cannot be stored in any container.
+    /// `Limit`, `InvalidName` and `InvalidInput` for messages that cannot be stored in any container.
     pub(crate) fn new<R: PageRead>(
         (root, r): (&Tree, &R),
         options: &ContainerTableOptions,

@@ -74,7 +74,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// deletions have not removed them.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
     /// Reads up to `examined_max` deleted messages, with one lookup for each, and keeps them in memory.

@@ -103,7 +103,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Sets the thinning rules of a container, or removes them. New rules begin at the oldest message.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist and for rules that cannot be used; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `InvalidInput` for rules that cannot be used; a damaged page, a
+    /// full disk.
     pub fn set_thinning(&mut self, container: &str, thinning: Option<Thinning>) -> Result<()> {
         let row = thinning.map(ThinningRow::new).transpose()?;
         let key = container_key(self.record(container)?.number);
@@ -117,7 +118,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// step does not change if its combined message would have too many fields or bytes.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page or row, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page or row, a full disk.
     ///
     /// # Cost
     /// A descent for each rule, then the messages that have become old enough since the last call. A step of up to

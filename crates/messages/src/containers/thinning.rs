@@ -12,9 +12,9 @@
 //! `done` is the time up to which the rule has been applied. Figures: 0 first, 1 last, 2 min, 3 max, 4 mean, 5 sum, 6
 //! drop.
 
-use crate::containers::parts::{damaged, shown, unsupported};
+use crate::containers::parts::{damaged, shown};
 use tidalite_base::{get_i64, put_i64};
-use tidalite_pager::Result;
+use tidalite_pager::{Error, Refusal, Result};
 
 /// Maximum number of rules of a container.
 pub const THINNING_RULES_MAX: usize = 8;
@@ -131,7 +131,11 @@ pub(crate) struct ThinningRow {
 impl ThinningRow {
     pub(crate) fn new(thinning: Thinning) -> Result<Self> {
         match thinning.problem() {
-            Some(found) => Err(unsupported(found, "rules that can be used")),
+            Some(found) => Err(Error::refused(
+                Refusal::InvalidInput,
+                found,
+                "rules that can be used",
+            )),
             None => Ok(Self {
                 done: vec![i64::MIN; thinning.rules.len()],
                 thinning,

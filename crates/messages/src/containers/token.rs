@@ -8,9 +8,9 @@
 //! ```
 
 use crate::containers::keys::MessageKey;
-use crate::containers::parts::{shown, unsupported};
+use crate::containers::parts::shown;
 use tidalite_base::{get_i64, get_u32};
-use tidalite_pager::Result;
+use tidalite_pager::{Error, Refusal, Result};
 
 const VERSION: u8 = 1;
 
@@ -45,10 +45,11 @@ impl MessageToken {
     /// Reads a token from its bytes.
     ///
     /// # Errors
-    /// `Unsupported` for bytes that are not a token.
+    /// `InvalidInput` for bytes that are not a token.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self> {
         if bytes.len() != MESSAGE_TOKEN_BYTES || bytes[0] != VERSION {
-            return Err(unsupported(
+            return Err(Error::refused(
+                Refusal::InvalidInput,
                 format!("a token of {}", shown(bytes)),
                 "a token of a query of messages",
             ));

@@ -2,17 +2,17 @@
 //!
 //! Invariants:
 //! 1. Between calls the fields equal the stored rows.
-//! 2. After an error other than `Limit` and `Unsupported` the transaction must be rolled back. These two are returned
+//! 2. After an error other than `Limit` and `Refused` the transaction must be rolled back. These two are returned
 //!    before anything has been changed.
 
 use crate::containers::dictionary::FieldNumbers;
 use crate::containers::due::{Due, Kind, NEVER};
 use crate::containers::options::ContainerTableOptions;
-use crate::containers::parts::{Part, change, part, row, unsupported};
+use crate::containers::parts::{Part, change, part, row};
 use crate::containers::record::Record;
 use crate::containers::state::State;
 use tidalite_kv::{TableWriter, Tree};
-use tidalite_pager::{PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Refusal, Result};
 
 /// Counters of the work of a writer, for tests of complexity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct Work {
 /// Changes a table of containers within one write transaction.
 ///
 /// Each call stores all changes before it returns, except the root: the caller stores the tree that it has passed.
-/// After an error other than `Limit` and `Unsupported` the table may be partly changed, and the transaction must be
+/// After an error other than `Limit` and `Refused` the table may be partly changed, and the transaction must be
 /// rolled back.
 pub struct ContainersWriter<'a, W> {
     pub(crate) root: &'a mut Tree,
@@ -41,7 +41,8 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
     /// Creates a table of containers in an empty table.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used, or a table with rows; a full disk, a damaged page.
+    /// `InvalidInput` for options that cannot be used; `AlreadyExists` for a table with rows; a full disk, a damaged
+    /// page.
     pub fn create(
         root: &'a mut Tree,
         w: &'a mut W,
@@ -49,7 +50,11 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
     ) -> Result<Self> {
         options.check()?;
         if !root.is_empty() {
-            return Err(unsupported("a table with rows", "an empty table"));
+            return Err(Error::refused(
+                Refusal::AlreadyExists,
+                "a table with rows",
+                "an empty table",
+            ));
         }
         root.insert(w, &Part::Options.key(), &options.encode())?;
         let mut table = Self {
@@ -95,7 +100,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
     /// messages.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
+    /// `InvalidInput` for options that cannot be used; a damaged page, a full disk.
     ///
     /// # Cost
     /// Reads the records of all containers, and rewrites each one whose messages now expire at another time.
@@ -199,7 +204,8 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
 /// Creates the error for a container that does not exist.
 #[cold]
 pub(crate) fn no_container(name: &str) -> tidalite_pager::Error {
-    unsupported(
+    Error::refused(
+        Refusal::NotFound,
         format!("the container {name:?}, which does not exist"),
         "the name of a container",
     )

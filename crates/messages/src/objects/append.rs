@@ -8,7 +8,7 @@ use crate::objects::keys::{check_chunk_count, id_of, tail_key};
 use crate::objects::parts::{Part, damaged, part};
 use crate::objects::upload::{UploadId, UploadInfo, UploadMode};
 use tidalite_kv::Tree;
-use tidalite_pager::{Error, PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageWrite, Refusal, Result};
 
 const ID_BYTES: usize = 8;
 
@@ -74,7 +74,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// nothing twice.
     ///
     /// # Errors
-    /// `Unsupported` for an upload in parts; `Limit` if the object becomes too large.
+    /// `WrongType` for an upload in parts; `Limit` if the object becomes too large.
     ///
     /// # Cost
     /// Writes each byte once as part of a whole chunk. Bytes that do not fill a chunk yet are also written once before
@@ -90,10 +90,11 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             return Ok(UploadAppend::NotFound);
         };
         if upload.mode != UploadMode::Append {
-            return Err(Error::Unsupported {
-                found: "an append to an upload in parts".into(),
-                expected: "numbered parts, or an upload by appending".into(),
-            });
+            return Err(Error::refused(
+                Refusal::WrongType,
+                "an append to an upload in parts",
+                "numbered parts, or an upload by appending",
+            ));
         }
         if offset != upload.len {
             return Ok(UploadAppend::Expected { offset: upload.len });

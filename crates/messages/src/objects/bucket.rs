@@ -7,11 +7,11 @@ use crate::objects::parts::{Part, row};
 use crate::objects::read::BucketReader;
 use crate::objects::state::{BucketStat, State, stat};
 use tidalite_kv::{TableWriter, Tree};
-use tidalite_pager::{Error, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Refusal, Result};
 
 /// A bucket of objects that a write transaction changes.
 ///
-/// `Limit` errors, and `Unsupported` errors for options and names, are returned before anything is changed. After any
+/// Errors `Limit` and `Refused` are returned before anything is changed. After any
 /// other error the transaction must be rolled back.
 #[derive(Debug)]
 pub struct BucketWriter<'b, W> {
@@ -25,13 +25,14 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
     /// Creates a bucket in an empty table.
     ///
     /// # Errors
-    /// `Unsupported` for options outside their limits, and for a table that has rows.
+    /// `InvalidInput` for options outside their limits; `AlreadyExists` for a table that has rows.
     pub fn create(root: &'b mut Tree, w: &'b mut W, options: BucketOptions) -> Result<Self> {
         if !root.is_empty() {
-            return Err(Error::Unsupported {
-                found: format!("a table of {} rows", root.len()),
-                expected: "an empty table for a new bucket".into(),
-            });
+            return Err(Error::refused(
+                Refusal::AlreadyExists,
+                format!("a table of {} rows", root.len()),
+                "an empty table for a new bucket",
+            ));
         }
         let options = options.checked()?;
         root.insert(w, &Part::Options.key(), &options.encode())?;
@@ -69,7 +70,7 @@ impl<'b, W: PageWrite> BucketWriter<'b, W> {
     /// Changes the options. Stored objects keep the size of their chunks; limits apply to later puts and uploads.
     ///
     /// # Errors
-    /// `Unsupported` for options outside their limits.
+    /// `InvalidInput` for options outside their limits.
     pub fn set_options(&mut self, options: BucketOptions) -> Result<()> {
         self.options = options.checked()?;
         self.root

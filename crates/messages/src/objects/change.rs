@@ -86,7 +86,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// of the object do not change.
     ///
     /// # Errors
-    /// `Limit` for a name that is too long; `Unsupported` for an empty name.
+    /// `Limit` for a name that is too long; `InvalidName` for an empty name.
     ///
     /// # Cost
     /// A few descents; the contents are not touched.
@@ -124,7 +124,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// share their chunks. The copy has the given `attributes`, or those of the source if `None`.
     ///
     /// # Errors
-    /// `Limit` for a name or attributes that are too long, and if there is no room for the copy; `Unsupported` for an
+    /// `Limit` for a name or attributes that are too long, and if there is no room for the copy; `InvalidName` for an
     /// empty name.
     ///
     /// # Cost

@@ -1,7 +1,7 @@
 //! Keys of the tables of a bucket, and the division of contents into chunks.
 
 use crate::objects::parts::damaged;
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 /// Maximum length in bytes of the name of an object.
 pub const OBJECT_NAME_BYTES_MAX: usize = 1024;
@@ -67,10 +67,11 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         });
     }
     if name.is_empty() {
-        return Err(Error::Unsupported {
-            found: "an empty name of an object".into(),
-            expected: "a name of at least one byte".into(),
-        });
+        return Err(Error::refused(
+            Refusal::InvalidName,
+            "an empty name of an object",
+            "a name of at least one byte",
+        ));
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// Creates a link to the name of an object, or replaces the link with this id.
     ///
     /// # Errors
-    /// `Limit` for a name that is too long; `Unsupported` for an empty name.
+    /// `Limit` for a name that is too long; `InvalidName` for an empty name.
     pub fn link_object(&mut self, id: LinkId, name: &str, expires: Option<i64>) -> Result<()> {
         check_name(name)?;
         self.revoke_link(id)?;

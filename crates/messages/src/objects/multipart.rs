@@ -10,7 +10,7 @@ use crate::objects::keys::OBJECT_CHUNKS_MAX;
 use crate::objects::read::BucketReader;
 use crate::objects::room::too_large;
 use crate::objects::upload::{UploadId, UploadMode, UploadPart};
-use tidalite_pager::{Error, PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageWrite, Refusal, Result};
 
 impl<W: PageWrite> BucketWriter<'_, W> {
     /// Stores a part of an upload, or replaces it; returns false if the upload does not exist or has expired. Every
@@ -18,8 +18,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// ([`UploadInfo::part_bytes`](crate::UploadInfo::part_bytes)); this is checked when the upload is completed.
     ///
     /// # Errors
-    /// `Unsupported` for an upload by appending and for an empty part; `Limit` for a part that is too long, a number
-    /// that is too large, and an object that becomes too large.
+    /// `WrongType` for an upload by appending; `InvalidInput` for an empty part; `Limit` for a part that is too long, a
+    /// number that is too large, and an object that becomes too large.
     ///
     /// # Cost
     /// Writes the bytes once.
@@ -29,17 +29,19 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         };
         let (UploadMode::Parts { chunks }, Some(part_bytes)) = (upload.mode, upload.part_bytes())
         else {
-            return Err(Error::Unsupported {
-                found: "a part of an upload by appending".into(),
-                expected: "an append, or an upload in parts".into(),
-            });
+            return Err(Error::refused(
+                Refusal::WrongType,
+                "a part of an upload by appending",
+                "an append, or an upload in parts",
+            ));
         };
         let len = bytes.len() as u64;
         if bytes.is_empty() {
-            return Err(Error::Unsupported {
-                found: "a part without bytes".into(),
-                expected: "a part of at least one byte".into(),
-            });
+            return Err(Error::refused(
+                Refusal::InvalidInput,
+                "a part without bytes",
+                "a part of at least one byte",
+            ));
         }
         if len > part_bytes {
             return Err(too_large("bytes of a part of an upload", len, part_bytes));

@@ -11,7 +11,7 @@
 
 use crate::objects::fields::Fields;
 use crate::objects::keys::{CHUNK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN};
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 /// The treatment of a put that would exceed the maximum number or size of all objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,10 +70,11 @@ impl BucketOptions {
     pub(crate) fn checked(self) -> Result<Self> {
         match self.problem() {
             None => Ok(self),
-            Some(found) => Err(Error::Unsupported {
+            Some(found) => Err(Error::refused(
+                Refusal::InvalidInput,
                 found,
-                expected: "options of a bucket within their limits".into(),
-            }),
+                "options of a bucket within their limits",
+            )),
         }
     }
 

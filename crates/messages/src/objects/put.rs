@@ -8,7 +8,7 @@ use crate::objects::content_hash::{ChunkHashes, ContentHash};
 use crate::objects::keys::{check_chunk_count, check_name};
 use crate::objects::room::{Contents, StoredObject};
 use crate::objects::upload::{UploadId, UploadInfo, UploadMode};
-use tidalite_pager::{Error, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Refusal, Result};
 
 /// Time in nanoseconds after which `maintain` removes the chunks of a put that was neither finished nor aborted: a day.
 pub const PUT_ABANDONED_AFTER_NS: i64 = 24 * 3600 * 1_000_000_000;
@@ -45,7 +45,7 @@ impl ObjectPut {
     /// Begins a put.
     ///
     /// # Errors
-    /// `Limit` for a name or attributes that are too long; `Unsupported` for an empty name.
+    /// `Limit` for a name or attributes that are too long; `InvalidName` for an empty name.
     pub fn new<W: PageWrite>(
         bucket: &BucketWriter<'_, W>,
         name: &str,
@@ -77,9 +77,9 @@ impl ObjectPut {
     /// Adds the next bytes of the object.
     ///
     /// # Errors
-    /// `Limit` if the object becomes too large: the put can only be aborted then. `Unsupported` if its chunks were
-    /// removed because it took longer than [`PUT_ABANDONED_AFTER_NS`] or were rolled back, and after a write that failed:
-    /// a put whose write has failed lacks bytes and can only be aborted.
+    /// `Limit` if the object becomes too large: the put can only be aborted then. `NotFound` if its chunks were removed
+    /// because it took longer than [`PUT_ABANDONED_AFTER_NS`], or were rolled back; `InvalidInput` after a write that
+    /// failed: a put whose write has failed lacks bytes and can only be aborted.
     ///
     /// # Cost
     /// Writes each chunk once. Bytes that form a whole chunk by themselves are not copied in memory.
@@ -129,8 +129,8 @@ impl ObjectPut {
     /// Finishes the put: the object replaces the object with the same name.
     ///
     /// # Errors
-    /// `Limit` if there is no room for the object; the put is aborted then. `Unsupported` if a write has failed, and if the
-    /// chunks of the put were removed or rolled back; nothing is changed then.
+    /// `Limit` if there is no room for the object; the put is aborted then. `InvalidInput` if a write has failed, and
+    /// `NotFound` if the chunks of the put were removed or rolled back; nothing is changed then.
     ///
     /// # Cost
     /// Writes the last chunk, and reads the hash of each chunk.
@@ -189,10 +189,11 @@ impl ObjectPut {
 
     fn check_complete(&self) -> Result<()> {
         if self.failed {
-            return Err(Error::Unsupported {
-                found: "a put of which a write has failed".into(),
-                expected: "a put without failures: abort it and put the object again".into(),
-            });
+            return Err(Error::refused(
+                Refusal::InvalidInput,
+                "a put of which a write has failed",
+                "a put without failures: abort it and put the object again",
+            ));
         }
         Ok(())
     }
@@ -245,10 +246,11 @@ impl ObjectPut {
 
 #[cold]
 fn abandoned() -> Error {
-    Error::Unsupported {
-        found: "a put whose chunks were removed, changed or rolled back".into(),
-        expected: "a put that is finished within a day: put the object again".into(),
-    }
+    Error::refused(
+        Refusal::NotFound,
+        "a put whose chunks were removed, changed or rolled back",
+        "a put that is finished within a day: put the object again",
+    )
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {
@@ -256,7 +258,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     ///
     /// # Errors
     /// `Limit` for a name or attributes that are too long, an object that is too large, and if there is no room for it;
-    /// `Unsupported` for an empty name.
+    /// `InvalidName` for an empty name.
     ///
     /// # Cost
     /// A few descents; writes the bytes once.

@@ -8,15 +8,15 @@ use crate::objects::keys::{check_name, time_key};
 use crate::objects::parts::Part;
 use crate::objects::room::too_large;
 use crate::objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode};
-use tidalite_pager::{Error, PageWrite, Result};
+use tidalite_pager::{Error, PageWrite, Refusal, Result};
 
 impl<W: PageWrite> BucketWriter<'_, W> {
     /// Begins an upload. `times` are the current time and the expiry of the upload: if it is not complete by then,
     /// `maintain` removes it.
     ///
     /// # Errors
-    /// `Limit` for a name or attributes that are too long, and for too many uploads; `Unsupported` for an empty name
-    /// and a size of parts outside 1 to [`PART_CHUNKS_MAX`] chunks.
+    /// `Limit` for a name or attributes that are too long, and for too many uploads; `InvalidName` for an empty name;
+    /// `InvalidInput` for a size of parts outside 1 to [`PART_CHUNKS_MAX`] chunks.
     pub fn begin_upload(
         &mut self,
         name: &str,
@@ -42,10 +42,11 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         if let UploadMode::Parts { chunks } = mode
             && !(1..=PART_CHUNKS_MAX).contains(&chunks)
         {
-            return Err(Error::Unsupported {
-                found: format!("parts of {chunks} chunks"),
-                expected: format!("1 to {PART_CHUNKS_MAX} chunks"),
-            });
+            return Err(Error::refused(
+                Refusal::InvalidInput,
+                format!("parts of {chunks} chunks"),
+                format!("1 to {PART_CHUNKS_MAX} chunks"),
+            ));
         }
         let uploads = self.state.uploads.saturating_add(1);
         if uploads > self.options.uploads_max {

@@ -41,7 +41,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// Returns a result for each id.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; `Limit` for more than [`BATCH_MAX`] ids. `DiskFull`, `Io`; a damaged
+    /// `NotFound` for a group that does not exist; `Limit` for more than [`BATCH_MAX`] ids. `DiskFull`, `Io`; a damaged
     /// page.
     ///
     /// # Cost

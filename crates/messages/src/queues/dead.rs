@@ -13,7 +13,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// it is not a dead letter.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; `Limit` for more than [`BATCH_MAX`] ids. `DiskFull`, `Io`; a damaged
+    /// `NotFound` for a group that does not exist; `Limit` for more than [`BATCH_MAX`] ids. `DiskFull`, `Io`; a damaged
     /// page.
     pub fn requeue_dead(&mut self, group: &str, ids: &[u64], now: i64) -> Result<Vec<Answered>> {
         self.change_dead(group, ids, true, now)

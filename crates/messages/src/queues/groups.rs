@@ -27,7 +27,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// needs the stored messages, and [`maintain`](Self::maintain) removes them.
     ///
     /// # Errors
-    /// `Limit` for too many groups or too long a name; `Unsupported` for an empty name, or one that begins with a zero
+    /// `Limit` for too many groups or too long a name; `InvalidName` for an empty name, or one that begins with a zero
     /// byte. `DiskFull`, `Io`; a damaged page.
     ///
     /// # Cost

@@ -88,7 +88,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// [`maintain`](Self::maintain) removes the expired ones.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; `Limit` for too long a name or too many messages. `DiskFull`, `Io`;
+    /// `NotFound` for a group that does not exist; `Limit` for too long a name or too many messages. `DiskFull`, `Io`;
     /// a damaged page.
     ///
     /// # Cost

@@ -153,7 +153,7 @@ impl<R: PageRead> QueueReader<R> {
     /// The counters of a group.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     ///
     /// # Cost
     /// The row of the oldest message, and the set of the oldest open ids.
@@ -219,7 +219,7 @@ impl<R: PageRead> QueueReader<R> {
     /// included.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     pub fn peek(&self, group: &str, limit: usize, now: i64) -> Result<Vec<(QueueMessage, u32)>> {
         let number = self.group(group)?.number;
         let mut found = Vec::new();
@@ -245,7 +245,7 @@ impl<R: PageRead> QueueReader<R> {
     /// Lists at most `limit` dead letters of a group, beginning with the id `from`, in the order of their ids.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     pub fn dead_letters(&self, group: &str, from: u64, limit: usize) -> Result<Vec<DeadLetter>> {
         let number = self.group(group)?.number;
         let mut ids = Vec::new();

@@ -24,7 +24,7 @@ use crate::queues::sets::SetChanges;
 use std::collections::BTreeMap;
 use tidalite_index::RoaringTreemap;
 use tidalite_kv::Tree;
-use tidalite_pager::{Error, PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageWrite, Refusal, Result};
 
 /// Number of changes of sets that are collected before they are stored.
 const CHANGES_STEP: usize = 1 << 16;
@@ -46,7 +46,7 @@ pub struct QueueRecovery {
 /// used if the queue has lost its own.
 ///
 /// # Errors
-/// `Unsupported` if the options are lost and none are given; `DiskFull`, `Io`; a damaged page.
+/// `InvalidInput` if the options are lost and none are given; `DiskFull`, `Io`; a damaged page.
 ///
 /// # Cost
 /// Reads the whole queue, and writes everything except the messages. Needs about 100 bytes of memory for each message
@@ -61,9 +61,12 @@ pub fn recover_queue<W: PageWrite>(
     let options =
         match value_of(root, &*w, Part::Options)?.map(|bytes| QueueOptions::decode(&bytes)) {
             Some(Ok(options)) => options,
-            _ => options.ok_or_else(|| Error::Unsupported {
-                found: "a queue whose options are lost".into(),
-                expected: "the options, to recover the queue with them".into(),
+            _ => options.ok_or_else(|| {
+                Error::refused(
+                    Refusal::InvalidInput,
+                    "a queue whose options are lost",
+                    "the options, to recover the queue with them",
+                )
             })?,
         };
     let state = value_of(root, &*w, Part::State)?.map(|bytes| State::decode(&bytes));

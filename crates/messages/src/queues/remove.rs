@@ -101,7 +101,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// Other groups keep their messages.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; as for `purge`.
+    /// `NotFound` for a group that does not exist; as for `purge`.
     pub fn purge_group(&mut self, name: &str, limit: usize, now: i64) -> Result<bool> {
         let (row, edit) = self.edit(name)?;
         self.purge_row(row, edit.group.number, limit, now)

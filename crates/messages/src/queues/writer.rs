@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! 1. Between calls the fields equal the stored rows.
-//! 2. After an error other than `Limit` and `Unsupported` the transaction must be rolled back. These two are returned
+//! 2. After an error other than `Limit` and `Refused` the transaction must be rolled back. These two are returned
 //!    before anything has been changed.
 
 use crate::queues::counters::{Group, State};
@@ -11,7 +11,7 @@ use crate::queues::options::{GROUP_NAME_BYTES_MAX, QueueOptions, check_limit};
 use crate::queues::parts::{Part, change, damaged, part, row};
 use std::collections::BTreeMap;
 use tidalite_kv::Tree;
-use tidalite_pager::{Error, PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageWrite, Refusal, Result};
 
 /// Name of the group that exists if no group was created.
 pub const DEFAULT_GROUP: &str = "default";
@@ -45,10 +45,11 @@ pub(crate) fn read_groups<R: PageRead>(root: &Tree, r: &R) -> Result<BTreeMap<St
 /// Creates the error for a group that does not exist.
 #[cold]
 pub(crate) fn no_group(name: &str) -> Error {
-    Error::Unsupported {
-        found: format!("the group {name:?} of a queue, which does not exist"),
-        expected: "a group that was created".into(),
-    }
+    Error::refused(
+        Refusal::NotFound,
+        format!("the group {name:?} of a queue, which does not exist"),
+        "a group that was created",
+    )
 }
 
 /// Internal name of the group that a queue without groups has.
@@ -76,30 +77,40 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         GROUP_NAME_BYTES_MAX,
     )?;
     if is_reserved(name) {
-        return Err(Error::Unsupported {
-            found: format!("the name {name:?} of a group"),
-            expected: "a name that is not empty and does not begin with a zero byte".into(),
-        });
+        return Err(Error::refused(
+            Refusal::InvalidName,
+            format!("the name {name:?} of a group"),
+            "a name that is not empty and does not begin with a zero byte",
+        ));
     }
     Ok(())
+}
+
+fn check_options(options: &QueueOptions) -> Result<()> {
+    match options.problem() {
+        Some(found) => Err(Error::refused(
+            Refusal::InvalidInput,
+            found,
+            "options of a queue",
+        )),
+        None => Ok(()),
+    }
 }
 
 impl<'a, W: PageWrite> QueueWriter<'a, W> {
     /// Creates a queue in an empty table.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used, or a table with rows; `DiskFull`, `Io`.
+    /// `InvalidInput` for options that cannot be used; `AlreadyExists` for a table with rows; `DiskFull`, `Io`.
     pub fn create(root: &'a mut Tree, w: &'a mut W, options: QueueOptions) -> Result<Self> {
-        let problem = match root.is_empty() {
-            true => options.problem(),
-            false => Some("a table with rows".into()),
-        };
-        if let Some(found) = problem {
-            return Err(Error::Unsupported {
-                found,
-                expected: "options of a queue, and an empty table".into(),
-            });
+        if !root.is_empty() {
+            return Err(Error::refused(
+                Refusal::AlreadyExists,
+                "a table with rows",
+                "an empty table for a new queue",
+            ));
         }
+        check_options(&options)?;
         root.insert(w, &Part::Options.key(), &options.encode())?;
         let mut queue = Self {
             root,
@@ -142,14 +153,9 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
     /// Changes the options. They apply to later calls: messages that exceed a lower maximum remain.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; `DiskFull`, `Io`.
+    /// `InvalidInput` for options that cannot be used; `DiskFull`, `Io`.
     pub fn set_options(&mut self, options: QueueOptions) -> Result<()> {
-        if let Some(found) = options.problem() {
-            return Err(Error::Unsupported {
-                found,
-                expected: "options of a queue".into(),
-            });
-        }
+        check_options(&options)?;
         self.options = options;
         self.root
             .insert(self.w, &Part::Options.key(), &options.encode())?;

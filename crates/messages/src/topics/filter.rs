@@ -37,7 +37,7 @@ impl Filter {
     /// Parses a filter.
     ///
     /// # Errors
-    /// `Limit` for a filter that is too long; `Unsupported` for any other text that is not a filter.
+    /// `Limit` for a filter that is too long; `InvalidName` for any other text that is not a filter.
     pub fn parse(text: &str) -> Result<Self> {
         let bytes = text.as_bytes();
         check_len(bytes)?;
@@ -125,12 +125,6 @@ impl Filter {
     #[must_use]
     pub fn is_shared(&self) -> bool {
         self.group_len.is_some()
-    }
-
-    /// Whether the filter is a topic without wildcards.
-    #[must_use]
-    pub fn is_topic(&self) -> bool {
-        !self.has_rest && !self.levels.contains(&Level::Any)
     }
 
     /// Whether the filter matches a topic. For a shared subscription, the part after the group is compared.

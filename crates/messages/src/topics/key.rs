@@ -10,7 +10,7 @@
 //! least byte with which a name can begin.
 
 use tidalite_base::Corrupt;
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 /// Maximum length in bytes of a topic or a filter (MQTT 5, 4.7.3).
 pub const TOPIC_BYTES_MAX: usize = 65_535;
@@ -28,7 +28,7 @@ pub(super) const BEHIND: u8 = 1;
 /// Checks that bytes are a topic: UTF-8, 1 to 65,535 bytes, no NUL, no wildcard.
 ///
 /// # Errors
-/// `Limit` for a topic that is too long, `Unsupported` for any other text that is not a topic.
+/// `Limit` for a topic that is too long, `InvalidName` for any other text that is not a topic.
 pub fn topic_of_bytes(bytes: &[u8]) -> Result<&str> {
     match std::str::from_utf8(bytes) {
         Ok(topic) => check_topic(topic).map(|()| topic),
@@ -67,10 +67,11 @@ pub(super) fn refused(bytes: &[u8], expected: &str) -> Error {
     /// Number of bytes that an error shows.
     const SHOWN: usize = 100;
     let shown = &bytes[..bytes.len().min(SHOWN)];
-    Error::Unsupported {
-        found: format!("the topic or filter \"{}\"", shown.escape_ascii()),
-        expected: expected.into(),
-    }
+    Error::refused(
+        Refusal::InvalidName,
+        format!("the topic or filter \"{}\"", shown.escape_ascii()),
+        expected,
+    )
 }
 
 /// Appends the key of a topic.

@@ -45,7 +45,7 @@ impl<R: PageRead> TopicsReader<R> {
     /// position `token` of an earlier page. A page may have fewer messages even if more exist.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another filter; a damaged or unreadable page.
+    /// `InvalidInput` for a token of another filter; a damaged or unreadable page.
     ///
     /// # Cost
     /// As much as a page of a [`TopicSearch`].

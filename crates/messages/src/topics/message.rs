@@ -1,7 +1,7 @@
 //! Messages, as published and received by callers.
 
-use crate::topics::key::{check_topic, refused};
-use tidalite_pager::{Error, Result};
+use crate::topics::key::check_topic;
+use tidalite_pager::{Error, Refusal, Result};
 
 /// Maximum length in bytes of a payload, which is the maximum length of an MQTT packet. `TopicOptions` can set a lower
 /// limit.
@@ -149,7 +149,11 @@ impl<'m> Message<'m> {
 fn text(what: &'static str, text: &str) -> Result<()> {
     limited(what, text.len(), PROPERTY_BYTES_MAX)?;
     match text.contains('\0') {
-        true => Err(refused(text.as_bytes(), "a text without NUL")),
+        true => Err(Error::refused(
+            Refusal::InvalidInput,
+            format!("the text {text:?} of a message"),
+            "a text without NUL",
+        )),
         false => Ok(()),
     }
 }

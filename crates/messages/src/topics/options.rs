@@ -13,7 +13,7 @@
 use crate::topics::key::{TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX};
 use crate::topics::message::TOPIC_PAYLOAD_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 const BYTES: usize = 32;
 const VERSION: u8 = 1;
@@ -65,10 +65,11 @@ impl TopicOptions {
 
     pub(super) fn check(&self) -> Result<()> {
         match self.problem() {
-            Some(found) => Err(Error::Unsupported {
+            Some(found) => Err(Error::refused(
+                Refusal::InvalidInput,
                 found,
-                expected: "options within the limits".into(),
-            }),
+                "options within the limits",
+            )),
             None => Ok(()),
         }
     }

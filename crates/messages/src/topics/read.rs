@@ -173,7 +173,7 @@ impl<R: PageRead> TopicsReader<R> {
     /// The message of a topic; `None` if it does not exist or has expired at the time `now`.
     ///
     /// # Errors
-    /// `Unsupported` for a text that is not a topic; a damaged or unreadable page.
+    /// `InvalidName` for a text that is not a topic; a damaged or unreadable page.
     ///
     /// # Cost
     /// One descent.

@@ -132,7 +132,7 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
     /// of an earlier call. A dry run only counts them. A call may remove fewer messages even if more exist.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another filter; a damaged page, a full disk.
+    /// `InvalidInput` for a token of another filter; a damaged page, a full disk.
     ///
     /// # Cost
     /// As much as a page of a `TopicSearch`, and the removal of the messages in one batch.

@@ -78,7 +78,7 @@ impl TopicSearch {
     /// Continues a search at the position that `token` has returned.
     ///
     /// # Errors
-    /// `Unsupported` for bytes that are not a token of a search with these filters.
+    /// `InvalidInput` for bytes that are not a token of a search with these filters.
     pub fn resume(filters: Vec<Filter>, options: SearchOptions, token: &[u8]) -> Result<Self> {
         let (at, place) = token::decode(&filters, token)?;
         let mut search = Self::new(filters, options);

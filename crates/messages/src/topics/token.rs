@@ -12,7 +12,7 @@
 use crate::topics::filter::Filter;
 use crate::topics::key::TOPIC_BYTES_MAX;
 use tidalite_base::{checksum, get_u32, get_u64};
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 14;
@@ -85,9 +85,12 @@ pub(super) fn decode(filters: &[Filter], bytes: &[u8]) -> Result<(usize, Place)>
         let fits = head[0] == VERSION && get_u64(head, 1) == hash(filters);
         (fits && filter <= filters.len()).then_some((filter, place))
     });
-    parsed.ok_or_else(|| Error::Unsupported {
-        found: format!("a token of {} bytes", bytes.len()),
-        expected: "a token of a search with the same filters".into(),
+    parsed.ok_or_else(|| {
+        Error::refused(
+            Refusal::InvalidInput,
+            format!("a token of {} bytes", bytes.len()),
+            "a token of a search with the same filters",
+        )
     })
 }
 

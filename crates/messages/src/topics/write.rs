@@ -2,18 +2,18 @@
 
 use crate::topics::apply::{Apply, Published, trim_feed};
 use crate::topics::batch::{Batch, CHANGES_MAX};
-use crate::topics::key::{check_topic, key_of, refused};
+use crate::topics::key::{check_topic, key_of};
 use crate::topics::message::{Message, limited};
 use crate::topics::options::TopicOptions;
 use crate::topics::parts::{Part, change, row};
 use crate::topics::read::TopicsReader;
 use crate::topics::state::State;
 use tidalite_kv::Tree;
-use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageWrite, Refusal, Result};
 
 /// A table of topics in a write transaction.
 ///
-/// After an error other than `Limit` and `Unsupported` the table may be partly changed, and the transaction must be
+/// After an error other than `Limit` and `Refused` the table may be partly changed, and the transaction must be
 /// rolled back.
 pub struct TopicsWriter<'a, W> {
     pub(super) root: &'a mut Tree,
@@ -26,7 +26,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     /// Creates a table of topics in an empty table.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; a full disk, a damaged page.
+    /// `InvalidInput` for options that cannot be used; a full disk, a damaged page.
     pub fn create(root: &'a mut Tree, w: &'a mut W, options: TopicOptions) -> Result<Self> {
         options.check()?;
         let state = State::default();
@@ -68,7 +68,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     /// changes that do not make it larger. A feed that is turned on contains the changes from now on.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
+    /// `InvalidInput` for options that cannot be used; a damaged page, a full disk.
     pub fn set_options(&mut self, options: TopicOptions) -> Result<()> {
         options.check()?;
         let state = &mut self.state;
@@ -107,9 +107,9 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     /// the message of the topic; an empty payload, or an expiry at or before `now`, removes the topic's message.
     ///
     /// # Errors
-    /// `Limit` and `Unsupported` for a message that the table does not take: nothing has changed then, whether or not the
-    /// flag is set. Of a message with an empty payload only the topic is checked, without regard to the table's limits. A
-    /// damaged page, a full disk.
+    /// `Limit`, `InvalidName` and `InvalidInput` for a message that the table does not take: nothing has changed then,
+    /// whether or not the flag is set. Of a message with an empty payload only the topic is checked, without regard to
+    /// the table's limits. A damaged page, a full disk.
     ///
     /// # Cost
     /// A descent to read the old message, and one to write the new one. The first message of a topic also needs a row
@@ -123,7 +123,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     /// topics.
     ///
     /// # Errors
-    /// As for `publish`; a `Limit` or `Unsupported` error of one message refuses all.
+    /// As for `publish`; a refusal of one message refuses all.
     ///
     /// # Cost
     /// Sorts the messages by topic. Neighbouring topics share the pages of their descents.
@@ -174,12 +174,13 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     /// Sets the message of a topic, with `time` as its time of publication, even if it has expired.
     ///
     /// # Errors
-    /// As for `publish`; `Unsupported` for an empty payload, which no retained message has.
+    /// As for `publish`; `InvalidInput` for an empty payload, which no retained message has.
     pub fn set(&mut self, time: i64, message: &Message<'_>) -> Result<Published> {
         self.check(message)?;
         if message.payload.is_empty() {
-            return Err(refused(
-                message.topic.as_bytes(),
+            return Err(Error::refused(
+                Refusal::InvalidInput,
+                format!("an empty payload for the topic {:?}", message.topic),
                 "a payload that is not empty",
             ));
         }
@@ -192,7 +193,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
     /// Removes the message of a topic; returns whether there was one.
     ///
     /// # Errors
-    /// `Unsupported` for a text that is not a topic; a damaged page, a full disk.
+    /// `InvalidName` for a text that is not a topic; a damaged page, a full disk.
     pub fn remove(&mut self, topic: &str) -> Result<bool> {
         check_topic(topic)?;
         let removed = self.remove_keys(&[key_of(topic)])?;

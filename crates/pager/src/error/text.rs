@@ -28,7 +28,10 @@ impl std::fmt::Display for Error {
                     "not a Tidalite database: the file begins with {found}; give the path of a database, or a new one to create it"
                 )
             }
-            Self::Unsupported { found, expected } => {
+            Self::Unsupported { found, expected }
+            | Self::Refused {
+                found, expected, ..
+            } => {
                 write!(f, "found {found}, expected {expected}")
             }
             Self::IsTable { key } => write!(
@@ -90,6 +93,7 @@ impl std::fmt::Display for Error {
 mod tests {
     use super::*;
     use crate::error::lost_commits::{LossCause, LostCommits};
+    use crate::error::refusal::Refusal;
     use std::time::Duration;
     use tidalite_base::{Corrupt, TxnId};
     use tidalite_disk::Error as DiskError;
@@ -111,6 +115,7 @@ mod tests {
             found: text(),
             expected: "that: do it".to_owned(),
         };
+        let refused = Error::refused(Refusal::NotFound, "this", "that: do it");
         let table = Error::IsTable {
             key: b"a\n".to_vec(),
         };
@@ -143,6 +148,7 @@ mod tests {
                 ["begins with this", "give the path"],
             ),
             (unsupported, ["found this", "expected that: do it"]),
+            (refused, ["found this", "expected that: do it"]),
             (table, ["\"a\\n\"", "remove it with its content first"]),
             (large, ["plant.tdl", "(Options::large_values)"]),
             (busy, ["process 7 (thread 8)", "wait for it, or end it"]),

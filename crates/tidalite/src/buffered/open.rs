@@ -74,8 +74,8 @@ impl WriteTxn {
     /// and opens it for changes to the bytes of its keys and values. The bytes must decode as these types.
     ///
     /// # Errors
-    /// `InvalidName` if the name is invalid, or if a table has it; `Limit` if the name of a type is longer than 255
-    /// bytes; `Broken`; errors of the file.
+    /// `InvalidName` if the name is invalid; `AlreadyExists` if a table has it; `Limit` if the name of a type is longer
+    /// than 255 bytes; `Broken`; errors of the file.
     pub fn create_raw_buffered_table(
         &mut self,
         name: &str,

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use tidalite_messages::{EncodedPath, FieldNumber, FieldValue};
+use tidalite_pager::{Error as FileError, Refusal};
 
 /// A figure that is computed from the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,16 +256,16 @@ impl Containers<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` for a step below one nanosecond, and for operands of a filter that do not fit; a damaged or unreadable
-    /// page.
+    /// `InvalidInput` for a step below one nanosecond, and for operands of a filter that do not fit; a damaged or
+    /// unreadable page.
     ///
     /// # Cost
     /// Reads the messages and decodes only the fields that are needed. Needs memory for each step and group.
     pub fn aggregate(&self, container: &str, query: &AggregateQuery) -> Result<Vec<AggregateRow>> {
         if let Some(step) = query.step_ns.filter(|step| *step < 1) {
             let found = format!("a step of {step} nanoseconds");
-            let expected = "a step of at least one nanosecond".to_owned();
-            return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
+            let expected = "a step of at least one nanosecond";
+            return Err(FileError::refused(Refusal::InvalidInput, found, expected).into());
         }
         let (paths, group) = {
             let number = self.numbers()?;

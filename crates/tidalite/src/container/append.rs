@@ -86,9 +86,9 @@ impl<'t> ContainersMut<'t> {
     /// for each message. The first message of a container creates it, if the options of the table permit it.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit), `Unsupported` and `InvalidName` for a document or a name that cannot be stored,
-    /// `Unsupported` if a series has the name of the series of a new container, and `Schema` if it is not a series of a
-    /// container: nothing has changed then. A damaged page, a full disk.
+    /// [`Limit`](crate::ErrorKind::Limit), `InvalidInput` and `InvalidName` for a document or a name that cannot be
+    /// stored, `AlreadyExists` if a series has the name of the series of a new container, and `Schema` if it is not a
+    /// series of a container: nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Sorts the messages by container and time. A message that is later than all stored ones of its container needs no

@@ -16,8 +16,8 @@ impl ContainersMut<'_> {
     /// nothing changed, if it does not exist.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; `Limit` and `Unsupported` for a document that cannot be stored. A
-    /// damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `Limit`, `InvalidName` and `InvalidInput` for a document that
+    /// cannot be stored. A damaged page, a full disk.
     pub fn replace_message(
         &mut self,
         container: &str,
@@ -38,7 +38,7 @@ impl ContainersMut<'_> {
     /// Deletes the message with this time and tie. Returns it; `None` if it does not exist.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     pub fn delete_message(
         &mut self,
         container: &str,
@@ -61,8 +61,8 @@ impl ContainersMut<'_> {
     /// [restored](Self::restore_messages). The latest values of fields do not change.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist, and for operands of the filter that do not fit: nothing has changed
-    /// then. A damaged page, a full disk.
+    /// `NotFound` for a container that does not exist, `InvalidInput` for operands of the filter that do not fit:
+    /// nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Reads up to `examined_max` messages of the range.
@@ -113,7 +113,7 @@ impl ContainersMut<'_> {
     /// Restores deleted messages of a container, a bounded number in one call, beginning with the last deletion.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     ///
     /// # Cost
     /// Reads up to `examined_max` deleted messages, with one lookup for each, and keeps them in memory.

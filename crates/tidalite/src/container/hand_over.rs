@@ -62,8 +62,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; as for [`ContainersMut::append_batch`](crate::containers::ContainersMut::append_batch).
-    /// An error breaks the transaction.
+    /// `NotFound` for a group that does not exist; as for
+    /// [`ContainersMut::append_batch`](crate::containers::ContainersMut::append_batch). An error breaks the transaction.
     pub fn hand_over(
         &mut self,
         queue: &str,
@@ -133,7 +133,10 @@ impl WriteTxn {
         let refused = |kind| {
             matches!(
                 kind,
-                ErrorKind::Limit | ErrorKind::Unsupported | ErrorKind::InvalidName
+                ErrorKind::Limit
+                    | ErrorKind::InvalidName
+                    | ErrorKind::InvalidInput
+                    | ErrorKind::AlreadyExists
             )
         };
         match containers.append_batch(messages) {

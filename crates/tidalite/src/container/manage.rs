@@ -11,6 +11,7 @@ use tidalite_messages::{
     ContainerOptions, ContainerTableOptions, ContainersMaintenance, ContainersRecovery,
     ContainersWriter, DroppedContainer,
 };
+use tidalite_pager::{Error as FileError, Refusal};
 
 const EVER: (i64, i64) = (i64::MIN, i64::MAX);
 
@@ -19,7 +20,7 @@ impl ContainersMut<'_> {
     /// [`maintain`](Self::maintain) removes messages that are expired or exceed a maximum under the new options.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
+    /// `InvalidInput` for options that cannot be used; a damaged page, a full disk.
     ///
     /// # Cost
     /// Reads the records of all containers.
@@ -37,13 +38,13 @@ impl ContainersMut<'_> {
     /// new column has the type float, or integer if its first number is an integer beyond 2^53.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; `Schema` for a column that exists, is not nullable or holds no
+    /// `NotFound` for a container that does not exist; `Schema` for a column that exists, is not nullable or holds no
     /// numbers, and for too many columns. A damaged page, a full disk.
     pub fn add_columns(&mut self, container: &str, columns: &[Column]) -> Result<()> {
         if self.reader()?.container(container)?.is_none() {
             let found = format!("the container {container:?}, which does not exist");
-            let expected = "the name of a container".to_owned();
-            return Err(tidalite_pager::Error::Unsupported { found, expected }.into());
+            let expected = "the name of a container";
+            return Err(FileError::refused(Refusal::NotFound, found, expected).into());
         }
         if let Some(column) = columns.iter().find(|column| column.null().is_none()) {
             return Err(Error::from(Cause::Schema {
@@ -67,8 +68,9 @@ impl ContainersMut<'_> {
     /// Creates a container with options of its own, or with the default options of the table. Returns its number.
     ///
     /// # Errors
-    /// `Unsupported` for a name that exists or cannot be used and for options that cannot be used; `Limit` for a long name
-    /// and too many containers; `InvalidName` if a series has the name of the container's series. A damaged page, a full disk.
+    /// `AlreadyExists` for a name that a container has; `InvalidName` for one that cannot be used; `InvalidInput` for
+    /// options that cannot be used; `Limit` for a long name and too many containers; `AlreadyExists` if a series has the
+    /// name of the container's series. A damaged page, a full disk.
     pub fn create_container(
         &mut self,
         name: &str,
@@ -82,7 +84,8 @@ impl ContainersMut<'_> {
     /// that are already stored, except the rule for equal times, which applies to later messages only.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist and for options that cannot be used; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `InvalidInput` for options that cannot be used; a damaged page,
+    /// a full disk.
     pub fn set_options(&mut self, name: &str, options: Option<&ContainerOptions>) -> Result<()> {
         self.change_only(|containers, _| containers.set_options(name, options.cloned()))
     }
@@ -90,8 +93,8 @@ impl ContainersMut<'_> {
     /// Renames a container and its series.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist, and for a new name that exists or cannot be used; `InvalidName` if
-    /// a series has the name. A damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `AlreadyExists` for a new name that a container or a series has;
+    /// `InvalidName` for one that cannot be used. A damaged page, a full disk.
     pub fn rename_container(&mut self, name: &str, new_name: &str) -> Result<()> {
         let table = self.table_name();
         let (from, to) = (series_of(&table, name)?, series_of(&table, new_name)?);
@@ -106,7 +109,7 @@ impl ContainersMut<'_> {
     /// messages.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; a damaged page, a full disk.
     pub fn drop_container(&mut self, name: &str) -> Result<DroppedContainer> {
         self.txn.free_space();
         // If the name is too long for a series, the container has no series.
@@ -126,7 +129,8 @@ impl ContainersMut<'_> {
     /// dropped at the same time, the one with the greatest number is restored. Returns its number.
     ///
     /// # Errors
-    /// `Unsupported` if there is no such container or the new name exists; a damaged page, a full disk.
+    /// `NotFound` if no dropped container of this name can be restored; `AlreadyExists` for a new name that a container
+    /// or a series has; `InvalidName` for one that cannot be used; a damaged page, a full disk.
     ///
     /// # Cost
     /// Creates the rows of its series from all of its messages.

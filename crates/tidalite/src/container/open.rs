@@ -65,8 +65,8 @@ impl WriteTxn {
     /// Opens a table of containers; creates it with these options if it does not exist.
     ///
     /// # Errors
-    /// As for [`containers`](Self::containers); `Unsupported` for options that cannot be used, or if the table exists and has
-    /// other options.
+    /// As for [`containers`](Self::containers); `InvalidInput` for options that cannot be used; `WrongType` if the
+    /// table exists and has other options.
     pub fn containers_with(
         &mut self,
         name: &str,

@@ -117,7 +117,7 @@ impl<'a> Containers<'a> {
     /// Lists deletions of messages of a container that can still be restored, newest first.
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a container that does not exist; a damaged or unreadable page.
     pub fn deletions(
         &self,
         container: &str,
@@ -170,8 +170,8 @@ impl<'a> Containers<'a> {
     /// query can continue, if `each` or the limit ended the query.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another container and for operands of a filter that do not fit; a damaged or unreadable
-    /// page; errors of `each`.
+    /// `InvalidInput` for a token of another container and for operands of a filter that do not fit; a damaged or
+    /// unreadable page; errors of `each`.
     ///
     /// # Cost
     /// One descent, then a step for each message. A filter decodes the fields that it names.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_messages::{Document, FieldNumber};
+use tidalite_pager::{Error as FileError, Refusal};
 
 /// The greatest integer up to which every integer is exact as a float.
 const EXACT_MAX: i128 = 1 << 53;
@@ -287,10 +288,11 @@ impl WriteTxn {
         self.check_name_fits(name)?;
         match self.find_series(name)? {
             None => Ok(()),
-            Some(_) => Err(Error::from(Cause::Name {
-                name: name.to_string(),
-                problem: "a series has this name, which the container's series needs".into(),
-            })),
+            Some(_) => {
+                let found = format!("the series {name}, whose name the container's series needs");
+                let expected = "a name that neither a container nor a series has";
+                Err(FileError::refused(Refusal::AlreadyExists, found, expected).into())
+            }
         }
     }
 

@@ -60,7 +60,8 @@ impl ContainersMut<'_> {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` for a container that does not exist and for rules that cannot be used. A damaged page, a full disk.
+    /// `NotFound` for a container that does not exist; `InvalidInput` for rules that cannot be used. A damaged page, a
+    /// full disk.
     pub fn set_thinning(&mut self, container: &str, thinning: Option<&Thinning>) -> Result<()> {
         self.change_only(|containers, _| containers.set_thinning(container, thinning.cloned()))
     }

@@ -8,9 +8,10 @@ use crate::tables::open_types::{expect_layout, types_of};
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
-use crate::types::error::{Error, Result};
+use crate::types::error::Result;
 use crate::types::table_types::TableLayout;
 use tidalite_index::HashWriter;
+use tidalite_pager::{Error as FileError, Refusal};
 
 const LAYOUT: TableLayout = TableLayout::Hash;
 
@@ -67,8 +68,9 @@ impl WriteTxn {
     /// Opens a hash table; creates it with these options if it does not exist.
     ///
     /// # Errors
-    /// As for [`hash_table`](Self::hash_table); `Unsupported` if the options cannot be used together or with the type of the
-    /// keys, or if the table exists and has other options. The seed of an existing table may differ: it stays as it is.
+    /// As for [`hash_table`](Self::hash_table); `InvalidInput` if the options cannot be used together or with the type
+    /// of the keys; `WrongType` if the table exists and has other options. The seed of an existing table may differ: it
+    /// stays as it is.
     pub fn hash_table_with<K, V>(
         &mut self,
         name: &str,
@@ -148,8 +150,8 @@ impl WriteTxn {
                 false => options.problem(),
             };
             if let Some(problem) = problem {
-                let expected = "options that can be used together".to_owned();
-                return Err(unsupported(problem, expected));
+                let expected = "options that can be used together";
+                return Err(FileError::refused(Refusal::InvalidInput, problem, expected).into());
             }
             let index = self.open_with(name, false, Some(types_of::<K, V>(LAYOUT)?))?;
             let writer = self.change_table(index, |tree, pages| {
@@ -163,7 +165,8 @@ impl WriteTxn {
         let stored = self.hashes[at].writer.options();
         if let Some(options) = options.filter(|options| !options.matches(stored)) {
             let found = format!("hash table {name} with {stored:?}");
-            return Err(unsupported(found, format!("{:?}", options.stored())));
+            let expected = format!("{:?}", options.stored());
+            return Err(FileError::refused(Refusal::WrongType, found, expected).into());
         }
         Ok(HashTableMut::new(self, index, at))
     }
@@ -175,8 +178,4 @@ impl WriteTxn {
         };
         Ok((index, self.open_hash(index)?))
     }
-}
-
-fn unsupported(found: String, expected: String) -> Error {
-    tidalite_pager::Error::Unsupported { found, expected }.into()
 }

@@ -8,6 +8,7 @@ use crate::types::error::Result;
 use std::iter::FusedIterator;
 use std::ops::Bound;
 use tidalite_index::{KeyForm, RoaringTreemap, Walk};
+use tidalite_pager::{Error as FileError, Refusal};
 
 /// An iterator over keys of a hash table, each with the numbers of its records.
 pub struct HashRange<'t, K: ?Sized = [u8], V: ?Sized = [u8]> {
@@ -38,15 +39,16 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'_, K, V> {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` for a range of hashed keys; a damaged or unreadable page.
+    /// `WrongType` for a range of hashed keys; a damaged or unreadable page.
     pub fn range(&self, range: impl KeyRange<K>) -> Result<HashRange<'_, K, V>> {
         let (start, end) = range.bounds();
         let is_whole = matches!((&start, &end), (Bound::Unbounded, Bound::Unbounded));
         if !is_whole && !matches!(self.reader.options().key, KeyForm::Whole { .. }) {
-            return Err(tidalite_pager::Error::Unsupported {
-                found: "a range of keys in a hash table that holds hashes".into(),
-                expected: "the range of all keys, or a table created with whole keys".into(),
-            }
+            return Err(FileError::refused(
+                Refusal::WrongType,
+                "a range of keys in a hash table that holds hashes",
+                "the range of all keys, or a table created with whole keys",
+            )
             .into());
         }
         let folded =

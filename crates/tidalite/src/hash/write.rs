@@ -10,6 +10,7 @@ use crate::types::error::Result;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use tidalite_index::{Buffered, HashOptions, HashWriter};
+use tidalite_pager::{Error as FileError, Refusal};
 
 /// A hash table in a write transaction, for changes. Keys are of type `K`, values of type `V`.
 ///
@@ -58,9 +59,9 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     /// in a table with duplicates it is added to the existing ones.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit) for a key that is longer than the table allows, or a value of more than 1 GiB;
-    /// `Unsupported` for a key that is no text in a table that ignores case. After these errors nothing has changed. A full
-    /// disk; a damaged page.
+    /// [`Limit`](crate::ErrorKind::Limit) for a key that is longer than the table allows, or a value of more than 1
+    /// GiB; `InvalidInput` for a key that is no text in a table that ignores case. After these errors nothing has
+    /// changed. A full disk; a damaged page.
     ///
     /// # Cost
     /// Independent of the size of the table until the records are stored.
@@ -160,16 +161,17 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTableMut<'t, K, V> {
     /// Removes one record of a key in a table with duplicates; returns whether the key had it.
     ///
     /// # Errors
-    /// As for `set`; `Unsupported` in a table without duplicates.
+    /// As for `set`; `WrongType` in a table without duplicates.
     ///
     /// # Cost
     /// A lookup of the key's records, which is skipped if the previous call removed a record of the same key.
     pub fn remove_record(&mut self, key: &K, record: u64) -> Result<bool> {
         if !self.writer()?.options().duplicates {
-            return Err(tidalite_pager::Error::Unsupported {
-                found: "one record of a key to be removed from a table without duplicates".into(),
-                expected: "`remove`, which removes the key".into(),
-            }
+            return Err(FileError::refused(
+                Refusal::WrongType,
+                "one record of a key to be removed from a table without duplicates",
+                "`remove`, which removes the key",
+            )
             .into());
         }
         let code = key.key_code();

@@ -68,7 +68,7 @@ impl<'t> BucketMut<'t> {
     /// Changes the options. Stored objects keep the size of their chunks; limits apply to later puts and uploads.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
+    /// `InvalidInput` for options that cannot be used; a damaged page, a full disk.
     pub fn set_options(&mut self, options: &BucketOptions) -> Result<()> {
         self.change(|bucket, _| bucket.set_options(*options))
     }
@@ -131,7 +131,7 @@ impl<'t> BucketMut<'t> {
     /// [`finish_put`](Self::finish_put) ends it. It may extend over several transactions.
     ///
     /// # Errors
-    /// `Limit` for a name or attributes that are too long; `Unsupported` for an empty name.
+    /// `Limit` for a name or attributes that are too long; `InvalidName` for an empty name.
     pub fn begin_put(
         &mut self,
         name: &str,
@@ -144,7 +144,7 @@ impl<'t> BucketMut<'t> {
     /// Adds bytes to a put.
     ///
     /// # Errors
-    /// `Limit` if there is no room for the bytes; `Unsupported` if the put was rolled back. A full disk; a damaged page.
+    /// `Limit` if there is no room for the bytes; `NotFound` if the put was rolled back. A full disk; a damaged page.
     pub fn write_put(&mut self, put: &mut ObjectPut, bytes: &[u8]) -> Result<()> {
         self.change(|bucket, _| put.write(bucket, bytes))
     }
@@ -196,7 +196,7 @@ impl<'t> BucketMut<'t> {
     /// Renames an object, replacing the object that has the new name, if the condition holds for that one.
     ///
     /// # Errors
-    /// `Limit` for a name that is too long; `Unsupported` for an empty name. A full disk; a damaged page.
+    /// `Limit` for a name that is too long; `InvalidName` for an empty name. A full disk; a damaged page.
     pub fn rename(
         &mut self,
         from: &str,
@@ -250,7 +250,7 @@ impl<'t> BucketMut<'t> {
     /// should be random, can read the object, as far as the server permits it.
     ///
     /// # Errors
-    /// `Limit` for a name that is too long; `Unsupported` for an empty name. A full disk; a damaged page.
+    /// `Limit` for a name that is too long; `InvalidName` for an empty name. A full disk; a damaged page.
     pub fn link_object(&mut self, id: LinkId, name: &str, expires: Option<i64>) -> Result<()> {
         self.change(|bucket, _| bucket.link_object(id, name, expires))
     }

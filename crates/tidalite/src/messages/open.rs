@@ -9,7 +9,7 @@ use crate::types::error::{Error, Result};
 use crate::types::table_types::{TableLayout, TableTypes};
 use std::time::Duration;
 use tidalite_kv::Tree;
-use tidalite_pager::WriteTxn as PagesMut;
+use tidalite_pager::{Error as FileError, Refusal, WriteTxn as PagesMut};
 
 impl<S: ReadSource> Reading<S> {
     /// The table with this name, if it exists; an error if it has another layout.
@@ -62,23 +62,20 @@ pub(crate) fn other_options(
     stored: &dyn std::fmt::Debug,
     asked: &dyn std::fmt::Debug,
 ) -> Error {
-    unsupported(
-        format!("table {name} with {stored:?}"),
-        format!("{asked:?}; `set_options` changes the options of a table"),
-    )
+    let found = format!("table {name} with {stored:?}");
+    let expected = format!("{asked:?}; `set_options` changes the options of a table");
+    FileError::refused(Refusal::WrongType, found, expected).into()
 }
 
 /// Creates the error for options that cannot be used.
 pub(crate) fn check_options(problem: Option<String>) -> Result<()> {
     match problem {
-        Some(problem) => Err(unsupported(problem, "options that can be used".to_owned())),
+        Some(problem) => {
+            let expected = "options that can be used";
+            Err(FileError::refused(Refusal::InvalidInput, problem, expected).into())
+        }
         None => Ok(()),
     }
-}
-
-#[cold]
-fn unsupported(found: String, expected: String) -> Error {
-    tidalite_pager::Error::Unsupported { found, expected }.into()
 }
 
 /// A duration in nanoseconds; at most the greatest number.

@@ -61,8 +61,8 @@ impl WriteTxn {
     /// Opens a bucket; creates it with these options if it does not exist.
     ///
     /// # Errors
-    /// As for [`bucket`](Self::bucket); `Unsupported` for options that cannot be used, or if the bucket exists and has other
-    /// options.
+    /// As for [`bucket`](Self::bucket); `InvalidInput` for options that cannot be used; `WrongType` if the bucket
+    /// exists and has other options.
     pub fn bucket_with(&mut self, name: &str, options: &BucketOptions) -> Result<BucketMut<'_>> {
         self.open_bucket(name, Some(options))
     }

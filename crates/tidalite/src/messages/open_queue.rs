@@ -64,8 +64,8 @@ impl WriteTxn {
     /// Opens a queue; creates it with these options if it does not exist.
     ///
     /// # Errors
-    /// As for [`queue`](Self::queue); `Unsupported` for options that cannot be used, or if the queue exists and has other
-    /// options.
+    /// As for [`queue`](Self::queue); `InvalidInput` for options that cannot be used; `WrongType` if the queue exists
+    /// and has other options.
     pub fn queue_with(&mut self, name: &str, options: &QueueOptions) -> Result<QueueMut<'_>> {
         self.open_queue(name, Some(options))
     }

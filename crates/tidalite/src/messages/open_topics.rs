@@ -55,8 +55,8 @@ impl WriteTxn {
     /// Opens topics; creates them with these options if they do not exist.
     ///
     /// # Errors
-    /// As for [`topics`](Self::topics); `Unsupported` for options that cannot be used, or if the topics exist and have other
-    /// options.
+    /// As for [`topics`](Self::topics); `InvalidInput` for options that cannot be used; `WrongType` if the topics exist
+    /// and have other options.
     pub fn topics_with(&mut self, name: &str, options: &TopicOptions) -> Result<TopicsMut<'_>> {
         self.open_topics(name, Some(options))
     }

@@ -53,7 +53,7 @@ impl<'a> Queue<'a> {
     /// Counters of a group.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     pub fn group_stat(&self, group: &str) -> Result<GroupStat> {
         Ok(self.reader.group_stat(group)?)
     }
@@ -78,7 +78,7 @@ impl<'a> Queue<'a> {
     /// Leases nothing.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     pub fn peek(&self, group: &str, limit: usize) -> Result<Vec<(QueueMessage, u32)>> {
         Ok(self.reader.peek(group, limit, self.now)?)
     }
@@ -87,7 +87,7 @@ impl<'a> Queue<'a> {
     /// rejected.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; a damaged or unreadable page.
+    /// `NotFound` for a group that does not exist; a damaged or unreadable page.
     pub fn dead_letters(&self, group: &str, from: u64, limit: usize) -> Result<Vec<DeadLetter>> {
         Ok(self.reader.dead_letters(group, from, limit)?)
     }

@@ -59,7 +59,7 @@ impl<'t> QueueMut<'t> {
     /// shorter retention are removed by [`maintain`](Self::maintain).
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
+    /// `InvalidInput` for options that cannot be used; a damaged page, a full disk.
     pub fn set_options(&mut self, options: &QueueOptions) -> Result<()> {
         self.change(|queue, _| queue.set_options(*options))
     }
@@ -90,8 +90,8 @@ impl<'t> QueueMut<'t> {
     /// ids. A message that is not acknowledged when its lease lapses is delivered again.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; `Limit` for too many messages or a long name of a consumer. A damaged
-    /// page, a full disk.
+    /// `NotFound` for a group that does not exist; `Limit` for too many messages or a long name of a consumer. A
+    /// damaged page, a full disk.
     ///
     /// # Cost
     /// One or two rows for each 64 consecutive ids, and a row for each lease.
@@ -119,7 +119,7 @@ impl<'t> QueueMut<'t> {
     /// id.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist; `Limit` for too many ids. A damaged page, a full disk.
+    /// `NotFound` for a group that does not exist; `Limit` for too many ids. A damaged page, a full disk.
     ///
     /// # Cost
     /// One or two rows for each 64 consecutive ids.
@@ -188,8 +188,8 @@ impl<'t> QueueMut<'t> {
     /// exists. A queue without groups has the group [`DEFAULT_GROUP`](crate::queue::DEFAULT_GROUP).
     ///
     /// # Errors
-    /// `Limit` for too many groups or a long name; `Unsupported` for a name that groups cannot have. A damaged page, a full
-    /// disk.
+    /// `Limit` for too many groups or a long name; `InvalidName` for a name that groups cannot have. A damaged page, a
+    /// full disk.
     pub fn create_group(&mut self, name: &str, start: GroupStart) -> Result<bool> {
         self.change(|queue, now| queue.create_group(name, start, now))
     }
@@ -217,7 +217,7 @@ impl<'t> QueueMut<'t> {
     /// remain.
     ///
     /// # Errors
-    /// `Unsupported` for a group that does not exist. A damaged page, a full disk.
+    /// `NotFound` for a group that does not exist. A damaged page, a full disk.
     pub fn purge_group(&mut self, group: &str, limit: usize) -> Result<bool> {
         self.txn.free_space();
         self.change(|queue, now| queue.purge_group(group, limit, now))

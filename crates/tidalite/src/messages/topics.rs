@@ -64,7 +64,7 @@ impl<'a> Topics<'a> {
     /// The message of a topic; `None` if it does not exist or has expired.
     ///
     /// # Errors
-    /// `Unsupported` for a text that is not a topic; a damaged or unreadable page.
+    /// `InvalidName` for a text that is not a topic; a damaged or unreadable page.
     ///
     /// # Cost
     /// One descent.
@@ -121,7 +121,7 @@ impl<'a> Topics<'a> {
     /// more messages may exist, the page has a next position, even if it has fewer than `limit` messages.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another filter; a damaged or unreadable page.
+    /// `InvalidInput` for a token of another filter; a damaged or unreadable page.
     pub fn list(&self, filter: &Filter, token: Option<&[u8]>, limit: u64) -> Result<TopicList> {
         Ok(self.reader.list(filter, self.now, token, limit)?)
     }
@@ -150,7 +150,7 @@ impl<'a> Topics<'a> {
     /// `token` of an earlier count.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another filter; a damaged or unreadable page.
+    /// `InvalidInput` for a token of another filter; a damaged or unreadable page.
     pub fn count_page(
         &self,
         filter: &Filter,

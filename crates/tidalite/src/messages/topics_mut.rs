@@ -57,7 +57,7 @@ impl<'t> TopicsMut<'t> {
     /// contains the changes from now on.
     ///
     /// # Errors
-    /// `Unsupported` for options that cannot be used; a damaged page, a full disk.
+    /// `InvalidInput` for options that cannot be used; a damaged page, a full disk.
     pub fn set_options(&mut self, options: &TopicOptions) -> Result<()> {
         self.change(|topics, _| topics.set_options(*options))
     }
@@ -66,8 +66,8 @@ impl<'t> TopicsMut<'t> {
     /// message of its topic; an empty payload, or an expiry in the past, removes the topic's message.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit) and `Unsupported` for a message that the table does not take, whether or not the
-    /// flag is set: nothing has changed then. A damaged page, a full disk.
+    /// [`Limit`](crate::ErrorKind::Limit), `InvalidName` and `InvalidInput` for a message that the table does not take,
+    /// whether or not the flag is set: nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Two descents; for the first message of a topic also a row for each level. [`publish_batch`](Self::publish_batch)
@@ -108,7 +108,7 @@ impl<'t> TopicsMut<'t> {
     /// expired. This is meant for copies and imports.
     ///
     /// # Errors
-    /// As for `publish`; `Unsupported` for an empty payload.
+    /// As for `publish`; `InvalidInput` for an empty payload.
     pub fn set(&mut self, message: &Message<'_>, time: i64) -> Result<Published> {
         self.change(|topics, _| topics.set(time, message))
     }
@@ -116,7 +116,7 @@ impl<'t> TopicsMut<'t> {
     /// Removes the message of a topic; returns whether there was one.
     ///
     /// # Errors
-    /// `Unsupported` for a text that is not a topic; a damaged page, a full disk.
+    /// `InvalidName` for a text that is not a topic; a damaged page, a full disk.
     pub fn remove(&mut self, topic: &str) -> Result<bool> {
         self.txn.free_space();
         self.change(|topics, _| topics.remove(topic))
@@ -126,7 +126,7 @@ impl<'t> TopicsMut<'t> {
     /// call. A dry run only counts them. The filter `name/#` drops a whole namespace.
     ///
     /// # Errors
-    /// `Unsupported` for a token of another filter; a damaged page, a full disk.
+    /// `InvalidInput` for a token of another filter; a damaged page, a full disk.
     ///
     /// # Cost
     /// As much as a search, and the removal of the messages in one batch.

@@ -14,8 +14,9 @@ impl BucketMut<'_> {
     /// returns the number of stored bytes.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and for too many uploads; `Unsupported`
-    /// for an empty name, and for parts of a size that is not allowed. A full disk; a damaged page.
+    /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and for too many uploads;
+    /// `InvalidName` for an empty name; `InvalidInput` for parts of a size that is not allowed. A full disk; a damaged
+    /// page.
     pub fn begin_upload(
         &mut self,
         name: &str,
@@ -33,7 +34,7 @@ impl BucketMut<'_> {
     /// Appends bytes to an upload at an offset, which must be the number of bytes stored so far.
     ///
     /// # Errors
-    /// `Limit` if there is no room for the bytes. A full disk; a damaged page.
+    /// `Limit` if there is no room for the bytes; `WrongType` for an upload in parts. A full disk; a damaged page.
     pub fn append_upload(
         &mut self,
         id: UploadId,
@@ -47,7 +48,8 @@ impl BucketMut<'_> {
     /// the upload does not exist.
     ///
     /// # Errors
-    /// `Limit` if there is no room for the bytes; `Unsupported` for a part of the wrong size. A full disk; a damaged page.
+    /// `Limit` if there is no room for the bytes; `WrongType` for an upload of the other mode; `InvalidInput` for an
+    /// empty part. A full disk; a damaged page.
     pub fn put_part(&mut self, id: UploadId, number: u32, bytes: &[u8]) -> Result<bool> {
         self.change(|bucket, now| bucket.put_part(id, number, bytes, now))
     }

@@ -15,6 +15,7 @@ use crate::types::name::SeriesName;
 use crate::types::table_types::TableLayout;
 use std::sync::Arc;
 use tidalite_messages::ContainersReader;
+use tidalite_pager::{Error as FileError, Refusal};
 
 fn has_container(found: Option<Found<'_>>, pages: Pages<'_>, container: &str) -> Result<bool> {
     let is_containers = |found: &Found<'_>| {
@@ -36,7 +37,7 @@ impl WriteTxn {
     /// Checks that a series is not one of a container, unless the container itself changes it.
     ///
     /// # Errors
-    /// `Unsupported` for the series of a container; a damaged or unreadable page.
+    /// `WrongType` for the series of a container; a damaged or unreadable page.
     pub(crate) fn expect_no_container(&self, name: Option<&SeriesName>) -> Result<()> {
         let Some(name) = name.filter(|_| !self.changes_containers) else {
             return Ok(());
@@ -53,7 +54,7 @@ impl WriteTxn {
             "changes of the messages of container {container} in the table {}, by `WriteTxn::containers` or `tidalite container`",
             name.metric()
         );
-        Err(tidalite_pager::Error::Unsupported { found, expected }.into())
+        Err(FileError::refused(Refusal::WrongType, found, expected).into())
     }
 
     /// Runs a change of containers, which may change their series.

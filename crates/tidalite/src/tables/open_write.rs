@@ -386,8 +386,8 @@ impl WriteTxn {
     /// [`TableTypes`](crate::table::TableTypes) gives them.
     ///
     /// # Errors
-    /// `InvalidName` if the name is invalid, or if a table has it; `Limit` if the name of a type is longer than 255
-    /// bytes; `Broken`; errors of the file. Layouts without types ignore the two names.
+    /// `InvalidName` if the name is invalid; `AlreadyExists` if a table has it; `Limit` if the name of a type is longer
+    /// than 255 bytes; `Broken`; errors of the file. Layouts without types ignore the two names.
     pub fn create_raw_table(
         &mut self,
         name: &str,
@@ -395,10 +395,8 @@ impl WriteTxn {
         (key, value): (&str, &str),
     ) -> Result<TableMut<'_>> {
         if self.find(name)?.is_some() {
-            return Err(Error::from(Cause::Name {
-                name: name.to_owned(),
-                problem: "a table has this name already".into(),
-            }));
+            let table = name.to_owned();
+            return Err(Error::from(Cause::TableExists { table }));
         }
         let types = match layout.has_types() {
             true => TableTypes::named(key, value)?.with_layout(layout),
@@ -590,8 +588,8 @@ impl WriteTxn {
     /// Renames a table; returns whether the table existed. Only the catalog is written.
     ///
     /// # Errors
-    /// `InvalidName` if the new name is invalid, or taken by another table; `WrongType` for a table of containers,
-    /// which [`rename_containers`](Self::rename_containers) renames with its series.
+    /// `InvalidName` if the new name is invalid; `AlreadyExists` if a table has it; `WrongType` for a table of
+    /// containers, which [`rename_containers`](Self::rename_containers) renames with its series.
     pub fn rename_table(&mut self, from: &str, to: &str) -> Result<bool> {
         self.expect_no_series(from, "rename_containers")?;
         self.rename_any_table(from, to)
@@ -606,10 +604,8 @@ impl WriteTxn {
             return Ok(true);
         }
         if self.open_table(to, None)?.is_some() {
-            return Err(Error::from(Cause::Name {
-                name: to.to_owned(),
-                problem: "a table has this name already".into(),
-            }));
+            let table = to.to_owned();
+            return Err(Error::from(Cause::TableExists { table }));
         }
         self.note_if_relation(index);
         self.changing(|txn| {

@@ -278,7 +278,7 @@ impl<'a> Table<'a> {
     /// The table nested under a key; `None` if the key does not exist. Cost: one page per level.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the key holds a value; a damaged or unreadable page.
+    /// [`WrongType`](crate::ErrorKind::WrongType) if the key holds a value; a damaged or unreadable page.
     pub fn nested(&self, key: &[u8]) -> Result<Option<Self>> {
         self.nested_at(&[key])
     }

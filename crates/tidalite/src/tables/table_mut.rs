@@ -105,7 +105,7 @@ impl<'t, K: ?Sized, V: ?Sized> TableMut<'t, K, V> {
     /// A view of the table in its current state, for reading; `None` for a nested table that does not exist.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if a key on the path holds a value;
+    /// [`WrongType`](crate::ErrorKind::WrongType) if a key on the path holds a value;
     /// [`Broken`](crate::ErrorKind::Broken); a damaged page.
     ///
     /// # Cost
@@ -153,8 +153,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) for a key longer than 16 MiB or a value longer than 4 GiB;
-    /// [`WrongType`](crate::ErrorKind::WrongType) if the key holds a nested table; `Unsupported` if a key on the path
-    /// of a nested table holds a value. After these errors nothing has changed. A full disk; a damaged page.
+    /// [`WrongType`](crate::ErrorKind::WrongType) if the key holds a nested table, or if a key on the path of a nested
+    /// table holds a value. After these errors nothing has changed. A full disk; a damaged page.
     ///
     /// # Cost
     /// One descent; none for keys that ascend after the last key of the table, from the third consecutive put on (not
@@ -499,7 +499,7 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
     /// nested table this is a page of its parent.
     ///
     /// # Errors
-    /// A damaged or unreadable page; [`Unsupported`](crate::ErrorKind::Unsupported) if a key on the path holds a value.
+    /// A damaged or unreadable page; [`WrongType`](crate::ErrorKind::WrongType) if a key on the path holds a value.
     pub fn is_dirty(&self, key: &K) -> Result<bool> {
         let (tree, pages) = self.txn.table_tree(self.index)?;
         Ok(tree.is_dirty_at(pages, &self.path, &key.key_code())?)

@@ -357,6 +357,7 @@ impl WriteTxn {
             Err(
                 error @ (tidalite_pager::Error::Limit { .. }
                 | tidalite_pager::Error::Unsupported { .. }
+                | tidalite_pager::Error::Refused { .. }
                 | tidalite_pager::Error::IsTable { .. }),
             ) => {
                 table.changed = true;

@@ -39,8 +39,15 @@ pub(super) fn steps(
 pub(super) fn allowed<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(done) => Ok(Some(done)),
-        Err(error) if matches!(error.kind(), ErrorKind::Limit | ErrorKind::Unsupported) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => match error.kind() {
+            ErrorKind::Limit
+            | ErrorKind::NotFound
+            | ErrorKind::AlreadyExists
+            | ErrorKind::InvalidName
+            | ErrorKind::InvalidInput
+            | ErrorKind::WrongType => Ok(None),
+            _ => Err(error),
+        },
     }
 }
 

@@ -226,7 +226,7 @@ fn allowed<T>(result: Result<T>) -> Result<()> {
     match result.map_err(|error| (error.kind(), error)) {
         Err((
             ErrorKind::Limit
-            | ErrorKind::Unsupported
+            | ErrorKind::AlreadyExists
             | ErrorKind::Schema
             | ErrorKind::UniqueViolation
             | ErrorKind::NotNullViolation

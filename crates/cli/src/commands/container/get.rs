@@ -141,7 +141,7 @@ fn check_token(
     let read = containers.each(name, &empty, &mut |_| Ok(ControlFlow::Break(())));
     match read {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::Unsupported => Err(wrong_token()),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Err(wrong_token()),
         Err(error) => Err(place.fail(&error)),
     }
 }
@@ -164,7 +164,7 @@ fn each(
         _ => containers.each_merged(&names, select, with),
     };
     done.map_err(|error| match error.kind() {
-        ErrorKind::Unsupported => filter_failure(place, &args.filter, &error),
+        ErrorKind::InvalidInput => filter_failure(place, &args.filter, &error),
         _ => place.fail(&error),
     })
 }

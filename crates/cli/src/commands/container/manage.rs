@@ -25,7 +25,7 @@ fn refuse_taken(place: &Place<'_>, containers: &ContainersMut<'_>, name: &str) -
 /// Converts an error of naming a container to a failure. A series may already have the name of the container's series.
 fn name_failure(place: &Place<'_>, error: &tidalite::Error) -> Failure {
     match error.kind() {
-        ErrorKind::InvalidName => Failure::bad_input(error).hint(
+        ErrorKind::AlreadyExists => Failure::bad_input(error).hint(
             "the container has a series of its name: choose another name, or rename that series",
         ),
         _ => place.fail(error),

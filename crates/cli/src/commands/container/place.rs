@@ -107,7 +107,7 @@ pub(super) fn filter_failure(
     filter: &MessageFilterArg,
     error: &tidalite::Error,
 ) -> Failure {
-    let is_of_filter = error.kind() == ErrorKind::Unsupported
+    let is_of_filter = error.kind() == ErrorKind::InvalidInput
         && error.found_and_expected().is_some()
         && filter.filter.is_some();
     match is_of_filter {

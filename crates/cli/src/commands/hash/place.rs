@@ -52,7 +52,7 @@ pub(super) fn hash_failure(path: &Path, table: &str, error: &tidalite::Error) ->
         ErrorKind::Limit => Failure::bad_input(error).hint(format!(
             "`{shows}` shows the longest key; a table that is created with --index hashed takes long keys"
         )),
-        ErrorKind::Unsupported => {
+        ErrorKind::InvalidInput | ErrorKind::WrongType if error.found_and_expected().is_some() => {
             Failure::bad_input(error).hint(format!("`{shows}` shows the options of the table"))
         }
         _ => failure(path, error),

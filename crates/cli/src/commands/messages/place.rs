@@ -40,17 +40,24 @@ impl Place<'_> {
     /// Converts an error of a call on the table to a failure with advice for the user.
     pub(crate) fn fail(&self, error: &tidalite::Error) -> Failure {
         let (command, path, table) = (self.command(), self.path.display(), self.table);
-        let is_of_call = match error.kind() {
-            ErrorKind::Limit => true,
-            // Errors of the format of the file are reported when it is opened.
-            ErrorKind::Unsupported => error.found_and_expected().is_some(),
-            _ => false,
-        };
-        match is_of_call {
-            true => Failure::bad_input(error).hint(format!(
-                "`tidalite {command} stat {path} --table {table}` shows the limits of the table"
-            )),
-            false => failure(self.path, error),
+        let shows = format!("`tidalite {command} stat {path} --table {table}` shows");
+        let is_refusal = error.found_and_expected().is_some();
+        match error.kind() {
+            ErrorKind::Limit => {
+                Failure::bad_input(error).hint(format!("{shows} the limits of the table"))
+            }
+            ErrorKind::InvalidInput if is_refusal => {
+                Failure::bad_input(error).hint(format!("{shows} the limits of the table"))
+            }
+            ErrorKind::AlreadyExists | ErrorKind::InvalidName | ErrorKind::WrongType
+                if is_refusal =>
+            {
+                Failure::bad_input(error).hint(format!("{shows} the table"))
+            }
+            ErrorKind::NotFound if is_refusal => {
+                Failure::not_found(error).hint(format!("{shows} the table"))
+            }
+            _ => failure(self.path, error),
         }
     }
 

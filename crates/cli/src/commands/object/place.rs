@@ -44,7 +44,7 @@ pub(super) fn bucket_mut<'t>(place: &Place<'_>, tx: &'t mut WriteTxn) -> Outcome
 pub(super) fn name_failure(place: &Place<'_>, error: &tidalite::Error) -> Failure {
     let failure = place.fail(error);
     match error.kind() {
-        ErrorKind::Unsupported => Failure {
+        ErrorKind::InvalidName => Failure {
             hint: Some("the name of an object has at least one byte".to_owned()),
             ..failure
         },

@@ -48,7 +48,7 @@ pub(in crate::commands) fn expect_group(
 ) -> Outcome {
     match queue.group_stat(group) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == tidalite::ErrorKind::Unsupported => Err(Failure::not_found(
+        Err(error) if error.kind() == tidalite::ErrorKind::NotFound => Err(Failure::not_found(
             format!("queue {} has no group {group}", place.table),
         )
         .hint(format!(

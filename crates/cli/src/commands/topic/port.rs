@@ -14,8 +14,8 @@ use crate::terminal::Terminal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use tidalite::Database;
 use tidalite::topics::{SearchOptions, TopicSearch};
+use tidalite::{Database, ErrorKind};
 
 /// Number of bytes of lines in one transaction of an import.
 const BATCH_BYTES: usize = 32 << 20;
@@ -89,7 +89,7 @@ impl Lines {
                 None => topics.publish(&message, true),
             };
             set.map_err(|error| match error.kind() {
-                tidalite::ErrorKind::Limit | tidalite::ErrorKind::Unsupported => {
+                ErrorKind::Limit | ErrorKind::InvalidName | ErrorKind::InvalidInput => {
                     self.bad(&error.to_string())
                 }
                 _ => place.fail(&error),

@@ -61,7 +61,7 @@ pub(super) fn set(args: &TopicSetArgs, terminal: &mut Terminal<'_>) -> Outcome {
 pub(super) fn topic_failure(place: &Place<'_>, error: &tidalite::Error) -> Failure {
     let failure = place.fail(error);
     match error.kind() {
-        tidalite::ErrorKind::Unsupported => Failure {
+        tidalite::ErrorKind::InvalidName => Failure {
             hint: Some("a topic has levels with / between them, and neither + nor #".to_owned()),
             ..failure
         },

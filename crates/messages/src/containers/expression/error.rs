@@ -1,7 +1,7 @@
 //! Errors of expressions.
 
 use std::fmt;
-use tidalite_pager::Error;
+use tidalite_pager::{Error, Refusal};
 
 /// An error of an expression. Positions count characters of its text, from 1.
 #[non_exhaustive]
@@ -96,10 +96,11 @@ impl From<ExpressionError> for Error {
                 at,
                 found,
                 expected,
-            } => Self::Unsupported {
-                found: format!("{found} at character {at} of the expression"),
+            } => Self::refused(
+                Refusal::InvalidInput,
+                format!("{found} at character {at} of the expression"),
                 expected,
-            },
+            ),
             ExpressionError::Source(error) => *error,
         }
     }

@@ -4,7 +4,7 @@ use crate::containers::codec::{EncodedDocument, EncodedValue};
 use crate::containers::document::Document;
 use crate::containers::fields::EncodedPath;
 use crate::containers::value::FieldValue;
-use tidalite_pager::{Error, Result};
+use tidalite_pager::{Error, Refusal, Result};
 
 /// A value of a field, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +117,12 @@ pub struct EncodedFields<'a> {
 
 impl FieldSource for EncodedFields<'_> {
     fn field(&self, index: usize, path: &str) -> Result<ValueRef<'_>> {
-        let resolved = self.paths.get(index).ok_or_else(|| Error::Unsupported {
-            found: format!("{} paths, without {path:?}", self.paths.len()),
-            expected: "the paths of all fields of the expression".into(),
+        let resolved = self.paths.get(index).ok_or_else(|| {
+            Error::refused(
+                Refusal::InvalidInput,
+                format!("{} paths, without {path:?}", self.paths.len()),
+                "the paths of all fields of the expression",
+            )
         })?;
         let value = resolved.find(&self.document)?;
         Ok(value.map_or(ValueRef::Null, ValueRef::from))

@@ -486,7 +486,7 @@ fn errors_of_the_text_name_the_place_and_suggest() {
         assert_eq!(at, place, "{text}: {error}");
         assert!(error.to_string().contains(expected), "{text}: {error}");
         let error = Error::from(error);
-        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        assert!(matches!(error, Error::Refused { .. }), "{error}");
         assert!(
             error
                 .to_string()

@@ -33,9 +33,9 @@ fn a_put_that_was_rolled_back_leaves_other_puts_alone() {
         other.write(&mut bucket.writer(), &bytes).unwrap();
         let [mut written, finished, aborted] = <[_; 3]>::try_from(stale).unwrap();
         let found = written.write(&mut bucket.writer(), &[2; 40]);
-        assert!(matches!(found, Err(Error::Unsupported { .. })));
+        assert!(matches!(found, Err(Error::Refused { .. })));
         let found = finished.finish(&mut bucket.writer(), 2);
-        assert!(matches!(found, Err(Error::Unsupported { .. })));
+        assert!(matches!(found, Err(Error::Refused { .. })));
         aborted.abort(&mut bucket.writer()).unwrap();
         assert!(
             other
@@ -65,10 +65,10 @@ fn a_put_whose_write_failed_can_only_be_aborted() {
             let failed = put.write(&mut writer, &[1; 100]);
             assert!(matches!(failed, Err(Error::Limit { .. })));
             let again = put.write(&mut writer, b"x");
-            assert!(matches!(again, Err(Error::Unsupported { .. })));
+            assert!(matches!(again, Err(Error::Refused { .. })));
         }
         let finished = lost.finish(&mut writer, 1);
-        assert!(matches!(finished, Err(Error::Unsupported { .. })));
+        assert!(matches!(finished, Err(Error::Refused { .. })));
         put.abort(&mut writer).unwrap();
         assert_eq!(bucket.get("b", 1), None);
         bucket.assert_sound();

@@ -254,7 +254,7 @@ fn names_and_attributes_have_limits() {
     );
     assert!(matches!(
         bucket.put_with("", b"x", none(), 0),
-        Err(Error::Unsupported { .. })
+        Err(Error::Refused { .. })
     ));
     let pair = |len| ("k".to_owned(), "v".repeat(len));
     let with = |content_type: usize, metadata| ObjectAttributes {
@@ -300,7 +300,7 @@ fn names_and_attributes_have_limits() {
             ..SMALL
         };
         let created = BucketWriter::create(&mut root, &mut pages, options);
-        assert!(matches!(created, Err(Error::Unsupported { .. })));
+        assert!(matches!(created, Err(Error::Refused { .. })));
     }
 }
 

@@ -104,15 +104,15 @@ fn wrong_calls_are_refused_and_change_nothing() {
     let mut writer = bucket.writer();
     assert!(matches!(
         writer.put_part(appended, 0, b"x", 1),
-        Err(Error::Unsupported { .. })
+        Err(Error::Refused { .. })
     ));
     assert!(matches!(
         writer.append(in_parts, 0, b"x", 1),
-        Err(Error::Unsupported { .. })
+        Err(Error::Refused { .. })
     ));
     assert!(matches!(
         writer.put_part(in_parts, 0, b"", 1),
-        Err(Error::Unsupported { .. })
+        Err(Error::Refused { .. })
     ));
     assert!(matches!(
         writer.put_part(in_parts, 0, &[1; 33], 1),
@@ -126,7 +126,7 @@ fn wrong_calls_are_refused_and_change_nothing() {
     for chunks in [0, 1025] {
         let mode = UploadMode::Parts { chunks };
         let begun = writer.begin_upload("a", ObjectAttributes::default(), mode, (0, 1));
-        assert!(matches!(begun, Err(Error::Unsupported { .. })));
+        assert!(matches!(begun, Err(Error::Refused { .. })));
     }
     let _ = writer.append(appended, 0, b"some bytes", 1).unwrap();
     let completion = |size, hash| UploadCompletion {

@@ -198,7 +198,7 @@ impl Run {
         };
         let consumer = (!takes).then_some((consumer, duration));
         let Some(expected) = self.model.lease(group, consumer, limits, self.now) else {
-            assert!(matches!(found, Err(Error::Unsupported { .. })));
+            assert!(matches!(found, Err(Error::Refused { .. })));
             return;
         };
         let found = found.unwrap();
@@ -245,7 +245,7 @@ impl Run {
             Action::Extend(duration) => queue.extend(group, consumer, &ids, duration, now),
         };
         let Some(expected) = self.model.answer(group, consumer, &ids, &action, now) else {
-            assert!(matches!(found, Err(Error::Unsupported { .. })));
+            assert!(matches!(found, Err(Error::Refused { .. })));
             return;
         };
         let found = found.unwrap();

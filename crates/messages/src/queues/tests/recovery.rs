@@ -102,7 +102,7 @@ fn all_parts_but_the_messages_can_be_lost() {
         root.remove(pages, &of.key()).unwrap();
     }
     let none = recover_queue(root, pages, None);
-    assert!(matches!(none, Err(Error::Unsupported { .. })));
+    assert!(matches!(none, Err(Error::Refused { .. })));
     let done = recover_queue(root, pages, Some(options)).unwrap();
     assert_eq!(done.messages, ids.len() as u64);
     table.assert_whole();

@@ -327,7 +327,7 @@ fn each_group_gets_every_message() {
             .unwrap()
     );
     let missing = table.write().lease("default", "one", 10, all, 0);
-    assert!(matches!(missing, Err(Error::Unsupported { .. })));
+    assert!(matches!(missing, Err(Error::Refused { .. })));
     let id = table.push(message(b"new"), 0);
     assert_eq!(
         ids(&table.write().take("a", all, 0).unwrap()),
@@ -433,7 +433,7 @@ fn limits_are_errors_and_change_nothing() {
     assert!(matches!(found, Err(Error::Limit { .. })));
     for name in ["", "\0x"] {
         let found = table.write().create_group(name, start, 0);
-        assert!(matches!(found, Err(Error::Unsupported { .. })));
+        assert!(matches!(found, Err(Error::Refused { .. })));
     }
     assert_eq!(table.read().stat().unwrap().next_id, 1);
     let options = QueueOptions {
@@ -442,7 +442,7 @@ fn limits_are_errors_and_change_nothing() {
     };
     let (mut root, mut pages) = (Tree::new(1), ScratchPages::new(512));
     let found = QueueWriter::create(&mut root, &mut pages, options).map(drop);
-    assert!(matches!(found, Err(Error::Unsupported { .. })));
+    assert!(matches!(found, Err(Error::Refused { .. })));
     table.assert_whole();
 }
 

@@ -50,7 +50,7 @@ fn the_retain_flag_and_empty_payloads_do_what_the_standard_says() {
         assert_eq!(found, after.map(str::as_bytes));
     }
     let empty = table.writer().set(1, &Message::new("a", b""));
-    assert!(matches!(empty, Err(Error::Unsupported { .. })));
+    assert!(matches!(empty, Err(Error::Refused { .. })));
     table.assert_whole();
 }
 
@@ -390,7 +390,7 @@ fn options_beyond_the_limits_are_refused() {
     ] {
         assert!(options.problem().is_some());
         let created = TopicsWriter::create(&mut root, &mut pages, options);
-        assert!(matches!(created, Err(Error::Unsupported { .. })));
+        assert!(matches!(created, Err(Error::Refused { .. })));
     }
 }
 

@@ -82,7 +82,7 @@ fn all_topics_are_found_with_those_that_begin_with_a_dollar() {
     let mut search = TopicSearch::new(vec![all], SearchOptions::default());
     search.page(&reader, 2, 5, &mut |_| Ok(())).unwrap();
     let resumed = TopicSearch::resume(vec![plain], SearchOptions::default(), &search.token());
-    assert!(matches!(resumed, Err(Error::Unsupported { .. })));
+    assert!(matches!(resumed, Err(Error::Refused { .. })));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn tokens_go_on_in_another_search_and_others_are_refused() {
         resume(&["#"], &token),
         resume(&["device/+/param/3"], &token[..9]),
     ] {
-        assert!(matches!(wrong, Err(Error::Unsupported { .. })));
+        assert!(matches!(wrong, Err(Error::Refused { .. })));
     }
     for at in 0..token.len() {
         for bit in 0..8 {

@@ -153,7 +153,7 @@ pub(crate) enum Cause {
         /// The smallest size in bytes that can be reached now, approximately.
         least_bytes: u64,
     },
-    /// A relation is to be created under a name that a table has. Nothing was changed.
+    /// A table is to be created under, or renamed to, a name that a table has. Nothing was changed.
     TableExists {
         /// Name of the table.
         table: String,

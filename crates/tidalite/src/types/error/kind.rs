@@ -2,27 +2,30 @@
 
 use crate::types::error::cause::Cause;
 use std::io;
-use tidalite_pager::{DiskError, Error as FileError};
+use tidalite_pager::{DiskError, Error as FileError, Refusal};
 
 /// The kind of an [`Error`](crate::Error), by which a program can decide how to react. The text of the error says more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No file, series, pin or row has this path, id, name or key.
+    /// No file, series, container, group of a queue, pin or row has this path, id, name or key.
     NotFound,
-    /// A file of this path or a table of this name exists already; or a row of this time exists, in a series that
-    /// refuses a second one ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
+    /// A file of this path, or a table or container of this name exists already; or a row of this time exists, in a
+    /// series that refuses a second one ([`MergePolicy::Error`](crate::MergePolicy)). Nothing was changed.
     AlreadyExists,
-    /// An invalid name of a series, table, pin or policy, or an invalid pattern.
+    /// An invalid name of a series, table, container, field, object, group, pin or policy, an invalid topic, or an
+    /// invalid pattern or filter.
     InvalidName,
-    /// An argument that cannot be used: a text that is not a timestamp, backups out of order, a key with several
+    /// An argument that cannot be used: options beyond their limits, a token of another query, a text that is not a
+    /// timestamp or not JSON, operands that an expression cannot compute, backups out of order, a key with several
     /// values where one was to be changed, weights beyond the range of a float, a cap that no removal reaches.
     InvalidInput,
     /// An invalid schema, a schema that differs from the series' own schema, or a column or value that does not fit the
     /// schema.
     Schema,
     /// A key, value or table of another type than requested: a nested table in place of a value, a table of sets opened
-    /// as one of single values, a table opened with types other than those stored with it. The file is sound.
+    /// as one of single values, a table opened with types or options other than those stored with it. The file is
+    /// sound.
     WrongType,
     /// Another row of a relation has the same primary key, or the same values in a unique index;
     /// [`Error::unique_violation`](crate::Error::unique_violation) names them. Nothing was changed.
@@ -111,6 +114,7 @@ fn of_file(error: &FileError) -> ErrorKind {
         FileError::CommitsLost(_) => ErrorKind::CommitsLost,
         FileError::NotADatabase { .. } => ErrorKind::NotADatabase,
         FileError::Unsupported { .. } => ErrorKind::Unsupported,
+        FileError::Refused { reason, .. } => of_refusal(*reason),
         FileError::IsTable { .. } => ErrorKind::WrongType,
         FileError::WriterBusy { .. } => ErrorKind::Locked,
         FileError::LargeFile { .. } => ErrorKind::LargeFile,
@@ -122,6 +126,16 @@ fn of_file(error: &FileError) -> ErrorKind {
         FileError::Cancelled => ErrorKind::Cancelled,
         FileError::Limit { .. } => ErrorKind::Limit,
         _ => ErrorKind::Io,
+    }
+}
+
+fn of_refusal(reason: Refusal) -> ErrorKind {
+    match reason {
+        Refusal::NotFound => ErrorKind::NotFound,
+        Refusal::AlreadyExists => ErrorKind::AlreadyExists,
+        Refusal::InvalidName => ErrorKind::InvalidName,
+        Refusal::InvalidInput => ErrorKind::InvalidInput,
+        Refusal::WrongType => ErrorKind::WrongType,
     }
 }
 

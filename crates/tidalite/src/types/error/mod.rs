@@ -256,7 +256,7 @@ impl Error {
     }
 
     /// The content or requirement that was found, and the one that was expected: for a file of another kind or version,
-    /// a backup out of order, or a key or value of another type.
+    /// a backup out of order, a key or value of another type, or a call that a structure refused.
     #[must_use]
     pub fn found_and_expected(&self) -> Option<(&str, &str)> {
         match self.cause() {
@@ -268,6 +268,9 @@ impl Error {
             }
             Cause::Store(
                 FileError::Unsupported { found, expected }
+                | FileError::Refused {
+                    found, expected, ..
+                }
                 | FileError::BackupOrder { found, expected },
             ) => Some((found, expected)),
             Cause::WrongType {

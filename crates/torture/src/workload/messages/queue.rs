@@ -78,7 +78,7 @@ struct One<'o, 't> {
 fn of_group<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(done) => Ok(Some(done)),
-        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }

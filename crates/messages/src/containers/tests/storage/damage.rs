@@ -216,7 +216,7 @@ fn changed_rows_do_no_harm() {
     }
 }
 
-/// Maintenance of a container that has no record: `Unsupported` would mean that nothing has changed.
+/// Maintenance of a container that has no record: a refusal would mean that nothing has changed.
 #[test]
 fn work_without_a_record_is_damage() {
     for of in [Part::Containers, Part::Dropped] {

@@ -21,7 +21,7 @@ use crate::containers::read::ContainersReader;
 use crate::containers::value::FieldValue;
 use crate::containers::write::ContainersWriter;
 use tidalite_kv::Tree;
-use tidalite_pager::Result;
+use tidalite_pager::{PageWrite, Result};
 use tidalite_testkit::ScratchPages;
 
 /// A table of containers on pages in memory.
@@ -123,6 +123,14 @@ impl Table {
     fn commit(&mut self) {
         self.root.seal(&mut self.pages).unwrap();
         self.pages.commit();
+    }
+}
+
+impl<W: PageWrite> ContainersWriter<'_, W> {
+    /// Appends messages, which may create containers of any name.
+    fn append_batch(&mut self, now: i64, items: &[Append<'_>]) -> Result<Appended> {
+        self.append_changes(now, items, &|_| true)
+            .map(|changes| changes.appended)
     }
 }
 

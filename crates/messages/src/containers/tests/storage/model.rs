@@ -388,7 +388,7 @@ impl Run {
                         self.model.containers.insert(to.to_owned(), container);
                         self.count("restored containers", 1);
                     }
-                    _ => assert!(matches!(found, Err(Error::Unsupported { .. }))),
+                    _ => assert!(matches!(found, Err(Error::Refused { .. }))),
                 }
             }
             2 => {
@@ -398,7 +398,7 @@ impl Run {
                 let to = *self.rng.pick(&NAMES);
                 let found = self.table.writer().rename(&name, to);
                 match self.model.containers.contains_key(to) {
-                    true => assert!(matches!(found, Err(Error::Unsupported { .. }))),
+                    true => assert!(matches!(found, Err(Error::Refused { .. }))),
                     false => {
                         found.unwrap();
                         let container = self.model.containers.remove(&name).unwrap();

@@ -146,7 +146,7 @@ fn wrong_tokens_are_refused() {
     let table = crowded();
     for bytes in [&[][..], &[1; 5], &[9; 17], &[1; 18]] {
         let found = MessageToken::of_bytes(bytes);
-        assert!(matches!(found, Err(Error::Unsupported { .. })));
+        assert!(matches!(found, Err(Error::Refused { .. })));
     }
     let number = table.reader().container("a").unwrap().unwrap().number;
     let query = MessageQuery {
@@ -156,7 +156,7 @@ fn wrong_tokens_are_refused() {
     let reader = table.reader();
     assert!(reader.messages("a", &query, 0).is_ok());
     let found = reader.messages("b", &query, 0);
-    assert!(matches!(found.map(drop), Err(Error::Unsupported { .. })));
+    assert!(matches!(found.map(drop), Err(Error::Refused { .. })));
 }
 
 #[test]

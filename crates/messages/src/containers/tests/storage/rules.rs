@@ -24,8 +24,8 @@ pub(super) fn limit_of<T: std::fmt::Debug>(
     }
 }
 
-pub(super) fn is_unsupported<T>(found: &tidalite_pager::Result<T>) -> bool {
-    matches!(found, Err(Error::Unsupported { .. }))
+pub(super) fn is_refused<T>(found: &tidalite_pager::Result<T>) -> bool {
+    matches!(found, Err(Error::Refused { .. }))
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn refused_batches_change_nothing() {
             0,
             &[Append::new("x", 2, &good), Append::new(name, 2, &good)],
         );
-        assert!(is_unsupported(&found));
+        assert!(is_refused(&found));
     }
     let key = [0; 257];
     let long = Append {
@@ -291,9 +291,7 @@ fn refused_batches_change_nothing() {
     let outcome = table.append(0, "new", 1, &[]);
     assert_eq!(outcome, AppendOutcome::Rejected(Rejection::NoContainer));
     table.writer().create_container(0, "new", None).unwrap();
-    assert!(is_unsupported(
-        &table.writer().create_container(0, "new", None)
-    ));
+    assert!(is_refused(&table.writer().create_container(0, "new", None)));
     assert!(matches!(
         table.append(0, "new", 1, &[]),
         AppendOutcome::Stored { .. }
@@ -316,7 +314,7 @@ fn a_dropped_container_comes_back_whole_or_goes_as_a_range() {
     assert_eq!((dropped.messages, dropped.free_at), (50, Some(110)));
     // The name is available to another container.
     writer.create_container(11, "x", None).unwrap();
-    assert!(is_unsupported(&writer.restore_container(12, "x", "x")));
+    assert!(is_refused(&writer.restore_container(12, "x", "x")));
     assert_eq!(
         writer.restore_container(12, "x", "z").unwrap(),
         dropped.number
@@ -329,9 +327,7 @@ fn a_dropped_container_comes_back_whole_or_goes_as_a_range() {
     let done = table.writer().maintain(120, 1000, &mut |_| Ok(())).unwrap();
     assert_eq!(done.freed_containers, [(dropped.number, "z".to_owned())]);
     assert_eq!(table.reader().stat().unwrap().messages, 50);
-    assert!(is_unsupported(
-        &table.writer().restore_container(121, "z", "z")
-    ));
+    assert!(is_refused(&table.writer().restore_container(121, "z", "z")));
     table.assert_whole();
 }
 
@@ -526,7 +522,7 @@ fn a_table_without_containers_is_empty() {
             .outcomes
             .is_empty()
     );
-    assert!(is_unsupported(&table.writer().drop_container(0, "x")));
+    assert!(is_refused(&table.writer().drop_container(0, "x")));
     assert!(
         table
             .writer()

@@ -1,7 +1,7 @@
 //! Thinning: single rules, bounds on the work of a call, and damage.
 
 use super::damage::{full, put, rows};
-use super::rules::is_unsupported;
+use super::rules::is_refused;
 use super::{Table, doc};
 use crate::containers::document::Document;
 use crate::containers::edit::DeleteRange;
@@ -364,10 +364,10 @@ fn rules_have_limits() {
         set(&|thinning| thinning.rules[0].step_ns = 0),
         set(&|thinning| thinning.rules.push(thinning.rules[0])),
     ] {
-        assert!(is_unsupported(&wrong), "{wrong:?}");
+        assert!(is_refused(&wrong), "{wrong:?}");
     }
-    assert!(is_unsupported(&table.writer().set_thinning("y", None)));
-    assert!(is_unsupported(&table.writer().thin(0, "y", 1)));
+    assert!(is_refused(&table.writer().set_thinning("y", None)));
+    assert!(is_refused(&table.writer().thin(0, "y", 1)));
     let stored = table.reader().thinning("x").unwrap().unwrap();
     assert_eq!(stored.fields.len(), THINNING_FIELDS_MAX);
 }

@@ -58,12 +58,12 @@ pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) ->
     one.ask()
 }
 
-/// The result of a call; `None` if it was refused because of a name.
+/// The result of a call; `None` if it was refused because of a name, or because there is no container.
 fn allowed<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(done) => Ok(Some(done)),
         Err(error) => match error.kind() {
-            ErrorKind::Unsupported | ErrorKind::InvalidName => Ok(None),
+            ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::InvalidName => Ok(None),
             _ => Err(error),
         },
     }

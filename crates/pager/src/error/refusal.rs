@@ -1,0 +1,16 @@
+//! Reasons of refused calls.
+
+/// The reason of [`Error::Refused`](crate::Error::Refused), by which a program can decide how to react.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing has the requested name, id or place.
+    NotFound,
+    /// Something else has the name or the place of what is to be created.
+    AlreadyExists,
+    /// The name, the topic or the filter is invalid.
+    InvalidName,
+    /// The options, the token, the text or another argument cannot be used.
+    InvalidInput,
+    /// The stored content is of another type than the call expects, or has other options.
+    WrongType,
+}
