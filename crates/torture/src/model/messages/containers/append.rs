@@ -100,6 +100,7 @@ impl Container {
         let (is_protected, bytes) = (new.is_protected, new.bytes());
         let old = self.messages.insert(key, new);
         if is_protected || has_room(&options, before, self.unprotected(), bytes) {
+            self.count_changes(1);
             return true;
         }
         match old {

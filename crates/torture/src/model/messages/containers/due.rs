@@ -32,6 +32,7 @@ impl Container {
         let (key, is_expired) = self.first_due(now)?;
         self.messages.remove(&key);
         self.totals[if is_expired { 1 } else { 2 }] += 1;
+        self.count_changes(1);
         Some((key, is_expired))
     }
 }

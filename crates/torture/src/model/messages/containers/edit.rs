@@ -38,6 +38,7 @@ impl Containers {
         for key in keys {
             messages.extend(container.messages.remove_entry(key));
         }
+        container.count_changes(messages.len());
         if keep == 0 || messages.is_empty() {
             return None;
         }
@@ -88,6 +89,7 @@ impl Containers {
         }
         deletions.retain(|_, deletion| !deletion.messages.is_empty());
         container.deletions = deletions;
+        container.count_changes(restored.len());
         (restored, skipped)
     }
 

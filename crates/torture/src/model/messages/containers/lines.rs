@@ -50,7 +50,7 @@ impl Container {
             oldest: self.messages.keys().next().map(|key| key.0),
             newest: self.messages.keys().next_back().map(|key| key.0),
             created: self.created,
-            changes: 0,
+            changes: self.totals[3],
             rejected: self.totals[0],
             expired: self.totals[1],
             rotated: self.totals[2],
@@ -139,7 +139,6 @@ pub(crate) fn answers(snap: &ReadTxn, lines: &mut Vec<String>) -> Result<()> {
             lines.push(format!("{dropped:?}"));
         }
         for info in table.list("", None, usize::MAX)? {
-            let info = ContainerInfo { changes: 0, ..info };
             let name = info.name.as_str();
             lines.push(format!("{info:?}"));
             table.each(name, &Select::default(), &mut |found| {

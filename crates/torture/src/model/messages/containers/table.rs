@@ -46,8 +46,8 @@ pub(crate) struct Container {
     pub(crate) seen: BTreeMap<Vec<u8>, i64>,
     /// Number of the rules of thinning, and the time before which each has done its work.
     pub(crate) thinning: Option<(usize, Vec<i64>)>,
-    /// Numbers of messages that were rejected, have expired, and were rotated.
-    pub(crate) totals: [u64; 3],
+    /// Numbers of messages that were rejected, have expired, and were rotated, and of changes of messages.
+    pub(crate) totals: [u64; 4],
 }
 
 /// A container that was dropped and can be restored.
@@ -105,6 +105,11 @@ pub(crate) fn sums<'m>(messages: impl Iterator<Item = &'m Stored>) -> (u64, u64)
 }
 
 impl Container {
+    /// Counts messages that were stored, replaced, deleted, restored or removed.
+    pub(crate) fn count_changes(&mut self, messages: usize) {
+        self.totals[3] += messages as u64;
+    }
+
     pub(crate) fn options(&self) -> ContainerOptions {
         options::own(self.own).unwrap_or_else(|| options::of_table().defaults)
     }

@@ -73,6 +73,7 @@ impl Container {
             return;
         };
         let thinning = options::thinning(*number);
+        let mut changes = 0;
         for (rule, done) in thinning.rules.iter().zip(done) {
             // Whole steps only.
             let to = (now - rule.age_ns).div_euclid(rule.step_ns) * rule.step_ns;
@@ -86,6 +87,7 @@ impl Container {
             }
             *done = to.max(*done);
             for keys in steps.values().filter(|keys| keys.len() > 1) {
+                changes += keys.len();
                 let all: Vec<Stored> = keys
                     .iter()
                     .filter_map(|key| self.messages.remove(key))
@@ -93,6 +95,7 @@ impl Container {
                 self.messages.insert(keys[0], one_for(&thinning, &all));
             }
         }
+        self.count_changes(changes);
     }
 }
 
