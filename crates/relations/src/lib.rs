@@ -1,7 +1,7 @@
 //! Relations: tables with a schema of typed columns, a primary key, and secondary indexes. SQL's `CREATE TABLE` makes them.
 //!
 //! ```text
-//! varint, kind     integers in few bytes; types of columns
+//! kind             types of columns
 //! cell             values of columns
 //! error            Error, Conflict
 //! schema           columns, primary key and indexes, as the user describes them
@@ -49,7 +49,6 @@ mod row_ref;
 mod rows;
 mod schema;
 mod stored;
-mod varint;
 mod write;
 
 pub use bounds::KeyBounds;
