@@ -7,6 +7,7 @@
 //! checksum  XXH3-64                                 pages, blocks, vectors
 //! corrupt   Corrupt                                 item, address, found and expected value of damage
 //! type_name names of types, as recorded with tables
+//! varint    integers in a variable number of bytes
 //! order     keys that sort like numbers, texts and tuples
 //! prefetch  prefetching memory before it is used
 //! limits    every bound on which several crates rely
@@ -21,6 +22,7 @@ pub mod limits;
 mod order;
 mod prefetch;
 mod type_name;
+pub mod varint;
 mod worker;
 
 pub use bytes::{get_i64, get_u16, get_u32, get_u64, put_i64, put_u16, put_u32, put_u64};

@@ -18,8 +18,6 @@ pub struct Work {
     pub rows_linked_by_compaction: u64,
     /// Number of rows that compactions read.
     pub rows_compacted: u64,
-    /// Number of blocks that new runs, compactions and deletes wrote.
-    pub blocks_written: u64,
     /// Number of pages in the extents written for blocks and for the record of the delta.
     pub extent_pages_written: u64,
     /// Number of runs written from the rows of the write buffer and the tail page.

@@ -76,11 +76,6 @@ impl Delta {
         self.work
     }
 
-    /// Returns the work counters and resets them.
-    pub fn take_work(&mut self) -> Work {
-        std::mem::take(&mut self.work)
-    }
-
     /// Number of live runs per tier, without the outputs of open compactions.
     #[must_use]
     pub fn tier_runs(&self) -> Vec<usize> {

@@ -21,7 +21,7 @@
 //!  ├ remove       merge, rebalance, reduce the height; range_delete cuts branches off
 //!  └ free         freeing the extents and pages below rows and branches
 //! bulk        ascending rows: leaf by leaf (append, leaf_builder), one by one (append_cursor)
-//! cursor      Cursor (tree_cursor), Range  seeks with all five relations, both directions
+//! cursor      Cursor (tree_cursor)         seeks with all five relations, both directions
 //!  ├ forward, steps, row_key          steps in a leaf and from leaf to leaf
 //!  ├ prefetcher, sequential_range     leaves read ahead of a scan
 //!  └ select       rows by number, and keys that divide a table into equal parts
@@ -57,7 +57,6 @@ mod visit;
 
 pub use bulk::append::PutRow;
 pub use bulk::append_cursor::AppendCursor;
-pub use cursor::range::Range;
 pub use cursor::tree_cursor::Cursor;
 pub use nested::parts::{change_part, part};
 pub use nested::table_reader::TableReader;
@@ -66,7 +65,7 @@ pub use page::key::KEY_BYTES_MAX;
 pub use page::layout::key_bytes_max;
 pub use page::overflow::{Chunks, PageSlice, VALUE_BYTES_MAX, VALUE_CHUNK_BYTES};
 pub use sets::set_cursor::PairCursor;
-pub use sets::set_table::PairWriter;
+pub use sets::set_table::{AllowedPosition, PairWriter};
 pub use sets::values::Values;
 pub use table::cached_get::{CachedLookup, CachedPath};
 pub use table::tree::{DEPTH_MAX, HEIGHT_MAX, TREE_BYTES, Tree};

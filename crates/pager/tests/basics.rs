@@ -131,7 +131,7 @@ fn rollback_and_panic_leave_nothing_behind() {
     let mut txn = pager.begin_write().unwrap();
     put(&mut txn, &ptr, 2);
     txn.alloc_extent(3).unwrap();
-    txn.rollback();
+    drop(txn);
     let other = pager.clone();
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
         let mut txn = other.begin_write().unwrap();

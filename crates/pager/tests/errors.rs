@@ -289,7 +289,7 @@ fn user_data_stays_until_it_is_set_anew() {
     txn.commit(&[2], Durability::Durable).unwrap();
     let mut txn = pager.begin_write().unwrap();
     txn.set_user_data(b"gone").unwrap();
-    txn.rollback();
+    drop(txn);
     drop(before);
     drop(pager);
     let pager = open(&folder.file()).unwrap();

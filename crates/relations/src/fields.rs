@@ -20,7 +20,7 @@
 
 use crate::cell::{Cell, CellRef, fits_digits};
 use crate::kind::ColumnType;
-use crate::varint;
+use tidalite_base::varint;
 
 /// Appends a value that fits the type and is not null.
 pub(crate) fn push(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) {
@@ -30,7 +30,7 @@ pub(crate) fn push(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) {
             bytes.extend_from_slice(&value.to_le_bytes());
         }
         (Cell::I64(value), _) => varint::push_signed(bytes, (*value).into()),
-        (Cell::U64(value), _) => varint::push(bytes, (*value).into()),
+        (Cell::U64(value), _) => varint::push(bytes, *value),
         (Cell::F64(value), ColumnType::F32) => {
             bytes.extend_from_slice(&(*value as f32).to_le_bytes());
         }
@@ -44,7 +44,7 @@ pub(crate) fn push(bytes: &mut Vec<u8>, kind: ColumnType, cell: &Cell) {
 }
 
 fn push_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
-    varint::push(bytes, value.len() as u128);
+    varint::push(bytes, value.len() as u64);
     bytes.extend_from_slice(value);
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn push_head<'c>(
     count: usize,
     cells: impl Iterator<Item = (usize, &'c Cell)>,
 ) {
-    varint::push(bytes, count as u128);
+    varint::push(bytes, count as u64);
     let at = bytes.len();
     bytes.resize(at + count.div_ceil(8), 0);
     for (field, cell) in cells {

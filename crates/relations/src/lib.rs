@@ -2,7 +2,7 @@
 //! `CREATE TABLE` creates them.
 //!
 //! ```text
-//! varint, kind     integers in few bytes; types of columns
+//! kind             types of columns
 //! cell             values of columns
 //! error            Error, Conflict
 //! schema           columns, primary key and indexes, as the user describes them
@@ -50,7 +50,6 @@ mod row_ref;
 mod rows;
 mod schema;
 mod stored;
-mod varint;
 mod write;
 
 pub use bounds::KeyBounds;

@@ -19,7 +19,7 @@ use crate::fields::{push_nullable, read_nullable};
 use crate::kind::ColumnType;
 use crate::layout::{FIELDS_MAX, Field, Layout, Place, StoredIndex};
 use crate::schema::{COLUMNS_MAX, Column, INDEXES_MAX, Index, KEY_COLUMNS_MAX, Schema};
-use crate::varint;
+use tidalite_base::varint;
 
 const VERSION: u8 = 1;
 const NOT_NULL: u8 = 1;
@@ -28,7 +28,7 @@ const HAS_DEFAULT: u8 = 4;
 const UNIQUE: u8 = 1;
 
 fn push_number(bytes: &mut Vec<u8>, number: usize) {
-    varint::push(bytes, number as u128);
+    varint::push(bytes, number as u64);
 }
 
 fn push_name(bytes: &mut Vec<u8>, name: &str) {

@@ -6,10 +6,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Rows};
+use tidalite_codec::{ColumnType, Parts, Rows};
 use tidalite_kv::Tree;
 use tidalite_pager::Result;
-use tidalite_series::{Packer, SeriesTree, View};
+use tidalite_series::{Packer, SeriesTree, View, WindowGrid};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
 
@@ -79,7 +79,10 @@ fn main() -> Result<()> {
         println!("{name}: cursor {cursor:.0}");
         for width in [60, 3600, 86_400] {
             let windows = rate(|| {
-                view.windows(i64::MIN, i64::MAX, width * 1_000_000_000, 0, 1, |window| {
+                let width = width * 1_000_000_000;
+                let grid = WindowGrid::Even { width, origin: 0 };
+                let all = (i64::MIN, i64::MAX);
+                view.windows_of(all, grid, (&[1], Parts::ALL), &[], |_, window| {
                     black_box(window.stats.count());
                 })
             })?;

@@ -127,14 +127,6 @@ impl Packer {
         }
     }
 
-    pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes)
-    }
-
-    pub(crate) fn return_bytes(&mut self, bytes: Vec<u8>) {
-        self.bytes = bytes;
-    }
-
     /// Writes a leaf and returns the link to it; `leaf` is empty afterwards.
     ///
     /// # Panics
@@ -146,7 +138,7 @@ impl Packer {
         owner: u64,
     ) -> Result<Entry> {
         assert!(leaf.rows > 0, "a leaf has rows");
-        let mut bytes = self.take_bytes();
+        let mut bytes = std::mem::take(&mut self.bytes);
         let directory = leaf.assemble(&mut bytes);
         let size = aligned(bytes.len()) as u64;
         let kind = match leaf.cold {
@@ -154,7 +146,7 @@ impl Packer {
             false => Kind::SeriesLeaf,
         };
         let ptr = self.append(w, &mut bytes, directory, (kind, owner), leaf.end)?;
-        self.return_bytes(bytes);
+        self.bytes = bytes;
         let link = Link {
             ptr,
             begin: leaf.begin,

@@ -164,7 +164,7 @@ fn commits_snapshots_and_reopening_keep_every_row() {
             let mut next = model.clone();
             change(&mut rng, &mut next, &mut roots, &mut txn);
             if rng.one_in(6) {
-                txn.rollback();
+                drop(txn);
             } else {
                 let durability = if rng.one_in(3) {
                     Durability::None

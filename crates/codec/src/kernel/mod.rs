@@ -195,35 +195,21 @@ pub(crate) fn at_every_level(mut work: impl FnMut(&str)) {
 #[must_use]
 #[inline]
 pub fn words(times: &[i64]) -> &[u64] {
-    // SAFETY: i64 and u64 have one size and alignment, and every bit pattern is valid in both.
-    #[expect(unsafe_code, reason = "reads i64 as u64 in place")]
-    unsafe {
-        core::slice::from_raw_parts(times.as_ptr().cast(), times.len())
-    }
+    bytemuck::cast_slice(times)
 }
 
 /// Reinterprets times as words, in place.
 #[must_use]
 #[inline]
 pub fn words_mut(times: &mut [i64]) -> &mut [u64] {
-    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the borrow of `times`
-    // lasts as long as the returned slice.
-    #[expect(unsafe_code, reason = "writes i64 as u64 in place")]
-    unsafe {
-        core::slice::from_raw_parts_mut(times.as_mut_ptr().cast(), times.len())
-    }
+    bytemuck::cast_slice_mut(times)
 }
 
 /// Reinterprets words as times, in place.
 #[must_use]
 #[inline]
 pub fn times_mut(words: &mut [u64]) -> &mut [i64] {
-    // SAFETY: i64 and u64 have one size and alignment, every bit pattern is valid in both, and the borrow of `words`
-    // lasts as long as the returned slice.
-    #[expect(unsafe_code, reason = "writes u64 as i64 in place")]
-    unsafe {
-        core::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), words.len())
-    }
+    bytemuck::cast_slice_mut(words)
 }
 
 /// True if the times ascend strictly.
@@ -243,24 +229,14 @@ pub fn time_span(times: &[i64]) -> (i64, i64) {
 #[must_use]
 #[inline]
 pub fn as_integers(words: &[u64]) -> &[i64] {
-    // SAFETY: i64 and u64 have one size and alignment, and every bit pattern is valid in both.
-    #[expect(unsafe_code, reason = "reads u64 as i64 in place")]
-    unsafe {
-        core::slice::from_raw_parts(words.as_ptr().cast(), words.len())
-    }
+    bytemuck::cast_slice(words)
 }
 
 /// Reinterprets the words of an f64 column as its values, in place.
 #[must_use]
 #[inline]
 pub fn as_floats(words: &[u64]) -> &[f64] {
-    const { assert!(align_of::<f64>() <= align_of::<u64>()) };
-    // SAFETY: f64 and u64 have one size, u64 is aligned at least as strictly, and every bit
-    // pattern is valid in both.
-    #[expect(unsafe_code, reason = "reads u64 as f64 in place")]
-    unsafe {
-        core::slice::from_raw_parts(words.as_ptr().cast(), words.len())
-    }
+    bytemuck::cast_slice(words)
 }
 
 /// The sum of floats by plain addition in 32 lanes, in an order that is the same on every processor. So the resulting

@@ -211,13 +211,13 @@ fn encode_with(
 /// Converts decimals' integers in `words` to the words of floats, in place.
 #[inline(always)]
 pub(crate) fn alp_decode<const FMA: bool>(alp: Alp, words: &mut [u64]) {
-    with_rule::<FMA>(alp, Decode { words });
+    with_rule!(FMA, alp, decode_with, words);
 }
 
 /// Sums the deltas in `words`, with `start` as the first value, and converts the sums to the words of floats, in place.
 #[inline(always)]
 pub(crate) fn alp_sums<const FMA: bool>(alp: Alp, start: u64, words: &mut [u64]) {
-    with_rule::<FMA>(alp, Sums { start, words });
+    with_rule!(FMA, alp, scan::prefix_sum_with, start, words);
 }
 
 /// Like [`alp_sums`], but reads deltas from packed bits.
@@ -235,13 +235,13 @@ pub(crate) fn alp_unpack_sums<const FMA: bool>(
 /// Writes the words of the floats for the integers start, start + step, start + 2 * step ...
 #[inline(always)]
 pub(crate) fn alp_ramp<const FMA: bool>(alp: Alp, start: u64, step: u64, out: &mut [u64]) {
-    with_rule::<FMA>(alp, Ramp { start, step, out });
+    with_rule!(FMA, alp, scan::ramp_with, start, step, out);
 }
 
 /// Unpacks decimals' integers and converts them to the words of floats in one pass.
 #[inline(always)]
 pub(crate) fn alp_unpack<const FMA: bool>(alp: Alp, values: Packed<'_>, out: &mut [u64]) {
-    with_rule::<FMA>(alp, Unpack { values, out });
+    with_rule!(FMA, alp, unpack_with, values, out);
 }
 
 /// Converts single integers to words without a branch, because a branch in a loop over rows would keep the compiler
@@ -289,100 +289,52 @@ impl Rule {
     }
 }
 
-/// A loop over values that is compiled once for each kind of rule.
-trait Loop {
-    fn run(self, rule: impl Fn(u64) -> u64 + Copy);
+/// Calls a loop over values with the rule as its last argument. The loop is compiled once for each kind of rule.
+macro_rules! with_rule {
+    ($fma:ident, $alp:expr, $work:path, $($arg:expr),+) => {
+        if $alp.factor == DIVIDE {
+            let quotient = Quotient::by($alp.exponent);
+            $work($($arg,)+ #[inline(always)] |int| quotient.word::<$fma>(int));
+        } else {
+            let up = POWERS[usize::from($alp.factor)];
+            let down = INVERSES[usize::from($alp.exponent)];
+            $work($($arg,)+ #[inline(always)] |int| (float(int) * up * down).to_bits());
+        }
+    };
+}
+use with_rule;
+
+#[inline(always)]
+fn decode_with(words: &mut [u64], rule: impl Fn(u64) -> u64 + Copy) {
+    for word in words {
+        *word = rule(*word);
+    }
 }
 
 #[inline(always)]
-fn with_rule<const FMA: bool>(alp: Alp, work: impl Loop) {
-    if alp.factor == DIVIDE {
-        let quotient = Quotient::by(alp.exponent);
-        work.run(
-            #[inline(always)]
-            |int| quotient.word::<FMA>(int),
-        );
-    } else {
-        let (up, down) = (
-            POWERS[usize::from(alp.factor)],
-            INVERSES[usize::from(alp.exponent)],
-        );
-        work.run(
-            #[inline(always)]
-            |int| (float(int) * up * down).to_bits(),
-        );
-    }
-}
-
-struct Decode<'a> {
-    words: &'a mut [u64],
-}
-
-impl Loop for Decode<'_> {
-    #[inline(always)]
-    fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
-        for word in self.words {
-            *word = rule(*word);
-        }
-    }
-}
-
-struct Sums<'a> {
-    start: u64,
-    words: &'a mut [u64],
-}
-
-impl Loop for Sums<'_> {
-    #[inline(always)]
-    fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
-        scan::prefix_sum_with(self.start, self.words, rule);
-    }
-}
-
-struct Ramp<'a> {
-    start: u64,
-    step: u64,
-    out: &'a mut [u64],
-}
-
-impl Loop for Ramp<'_> {
-    #[inline(always)]
-    fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
-        scan::ramp_with(self.start, self.step, self.out, rule);
-    }
-}
-
-struct Unpack<'a> {
-    values: Packed<'a>,
-    out: &'a mut [u64],
-}
-
-impl Loop for Unpack<'_> {
-    #[inline(always)]
-    fn run(self, rule: impl Fn(u64) -> u64 + Copy) {
-        let Packed {
+fn unpack_with(values: Packed<'_>, out: &mut [u64], rule: impl Fn(u64) -> u64 + Copy) {
+    let Packed {
+        bytes,
+        width,
+        base,
+        scale,
+    } = values;
+    if scale == 1 {
+        pack::unpack_with(
             bytes,
             width,
-            base,
-            scale,
-        } = self.values;
-        if scale == 1 {
-            pack::unpack_with(
-                bytes,
-                width,
-                self.out,
-                #[inline(always)]
-                |x| rule(x.wrapping_add(base)),
-            );
-        } else {
-            pack::unpack_with(
-                bytes,
-                width,
-                self.out,
-                #[inline(always)]
-                |x| rule(x.wrapping_mul(scale).wrapping_add(base)),
-            );
-        }
+            out,
+            #[inline(always)]
+            |x| rule(x.wrapping_add(base)),
+        );
+    } else {
+        pack::unpack_with(
+            bytes,
+            width,
+            out,
+            #[inline(always)]
+            |x| rule(x.wrapping_mul(scale).wrapping_add(base)),
+        );
     }
 }
 

@@ -88,7 +88,7 @@ impl KeptRows {
 /// Plan for reading the rows of a log grouped by series: the batches of each series and the rows that arrived in
 /// rounds.
 pub(crate) struct Plan {
-    scratch: GroupScratch,
+    pub(super) scratch: GroupScratch,
     transposed: Option<TransposedBatch>,
     part_slots: usize,
 }
@@ -116,11 +116,6 @@ impl Plan {
             transposed,
             part_slots,
         }
-    }
-
-    /// Ends the plan and returns its scratch memory for reuse.
-    pub(super) fn into_scratch(self) -> GroupScratch {
-        self.scratch
     }
 
     /// Returns the number of the part that contains a slot.

@@ -59,35 +59,22 @@ impl WriteBuffer {
     }
 
     /// Calls `f` with every series of a layout that has rows, ordered by series id. `f` returns how many of the first
-    /// rows it consumed; the other rows stay in the write buffer.
+    /// rows it consumed; the other rows stay in the write buffer. Without `with_overlays`, series whose rows are in an
+    /// overlay are skipped.
     pub(crate) fn group(
         &mut self,
         layout: usize,
+        with_overlays: bool,
         mut f: impl FnMut(Group<'_>) -> Result<usize>,
     ) -> Result<()> {
-        self.group_all(layout, true, 0, one_by_one(&mut f))
+        self.group_all(layout, with_overlays, 0, |grouped| match grouped {
+            Grouped::One(group) => f(group),
+            Grouped::Few { .. } => unreachable!("nobody asked for several at once"),
+        })
     }
 
     /// Like `group`, but series with at most `rows_max` rows may be delivered in one batch, which consumes all their
     /// rows.
-    pub(crate) fn group_few(
-        &mut self,
-        layout: usize,
-        rows_max: usize,
-        f: impl FnMut(Grouped<'_>) -> Result<usize>,
-    ) -> Result<()> {
-        self.group_all(layout, true, rows_max, f)
-    }
-
-    /// Like `group`, but skips series whose rows are in an overlay.
-    pub(crate) fn group_log(
-        &mut self,
-        layout: usize,
-        mut f: impl FnMut(Group<'_>) -> Result<usize>,
-    ) -> Result<()> {
-        self.group_all(layout, false, 0, one_by_one(&mut f))
-    }
-
     pub(crate) fn group_all(
         &mut self,
         layout: usize,
@@ -176,7 +163,7 @@ impl WriteBuffer {
                 })
             })?;
         }
-        *scratch = plan.into_scratch();
+        *scratch = plan.scratch;
         log.late |= sorting.late;
         log.clear();
         kept.push_to(log);
@@ -205,14 +192,5 @@ impl WriteBuffer {
     #[must_use]
     pub fn types(&self, slot: Slot) -> &[ColumnType] {
         &self.logs[slot.layout as usize].types
-    }
-}
-
-fn one_by_one(
-    f: &mut impl FnMut(Group<'_>) -> Result<usize>,
-) -> impl FnMut(Grouped<'_>) -> Result<usize> {
-    move |grouped| match grouped {
-        Grouped::One(group) => f(group),
-        Grouped::Few { .. } => unreachable!("nobody asked for several at once"),
     }
 }

@@ -107,12 +107,6 @@ impl WriteBuffer {
         long >= log.rows().div_ceil(2)
     }
 
-    /// Size in bytes of the rows that are lent to helper threads.
-    #[must_use]
-    pub fn lent_bytes(&self) -> usize {
-        self.lent_bytes
-    }
-
     /// Whether rows of this slot may be lent to helper threads. If so, the caller must take the log back before it
     /// reads the rows of the slot or changes them in any way but pushing.
     #[must_use]

@@ -53,7 +53,7 @@ fn drain(buffer: &mut WriteBuffer, model: &mut Model, everything: bool) {
             put(model, group.series, group.rows.slice(0..taken));
             Ok(taken)
         };
-        buffer.group(layout, group).unwrap();
+        buffer.group(layout, true, group).unwrap();
     }
     buffer.grouped();
 }
@@ -473,7 +473,7 @@ fn one_row_per_series_and_commit_is_flushed_unchanged() {
             let mut last = None;
             let most = 1 + rng.index(70);
             buffer
-                .group_few(0, most, |grouped| match grouped {
+                .group_all(0, true, most, |grouped| match grouped {
                     Grouped::One(Group { series, rows }) => {
                         assert!(last < Some(series.0), "groups come in order");
                         last = Some(series.0);

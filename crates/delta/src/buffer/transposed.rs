@@ -135,7 +135,7 @@ mod tests {
     fn take(buffer: &mut WriteBuffer, model: &mut Model, keep: usize) {
         let mut seen = 0;
         buffer
-            .group(0, |Group { series, rows }| {
+            .group(0, true, |Group { series, rows }| {
                 let own = model.get_mut(&series.0).unwrap();
                 assert!(rows.is_sorted_unique() && rows.len() == own.len());
                 for (i, (time, words)) in own.iter().enumerate() {

@@ -100,7 +100,7 @@ pub struct WriteBuffer {
     /// write buffers of the process have the same epoch.
     epoch: u64,
     /// Size in bytes of the rows that are lent to helper threads.
-    pub(super) lent_bytes: usize,
+    pub(crate) lent_bytes: usize,
     /// Memory for the log that will replace the next lent log.
     pub(super) spare: Option<Log>,
     /// Memory that run writers and compactions reuse across transactions.

@@ -33,7 +33,7 @@ impl WriteBuffer {
             let types = self.logs[layout].types.clone();
             let mut failed = None;
             let (mut follow, mut any) = (true, false);
-            self.group_log(layout, |Group { series, rows }| {
+            self.group(layout, false, |Group { series, rows }| {
                 let whole = rows.slice(0..whole_vectors(rows));
                 if failed.is_some() || whole.is_empty() {
                     return Ok(0);
@@ -212,7 +212,7 @@ impl WriteBuffer {
         let mut failed = None;
         for layout in 0..self.logs.len() {
             let types = self.logs[layout].types.clone();
-            self.group(layout, |group| {
+            self.group(layout, true, |group| {
                 if failed.is_none() {
                     failed = f(group.series, &types, group.rows).err();
                 }

@@ -316,7 +316,7 @@ impl Delta {
             let mut follow = true;
             // Series with at most this many rows never become leaves, so they need not be passed one by one.
             let few = if keep { 0 } else { BULK_REST_ROWS_MIN - 1 };
-            buffer.group_few(layout, few, |grouped| {
+            buffer.group_all(layout, true, few, |grouped| {
                 let (series, rows) = match grouped {
                     Grouped::One(Group { series, rows }) => (series, rows),
                     Grouped::Few { series, rows } => {

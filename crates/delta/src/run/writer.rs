@@ -73,7 +73,6 @@ impl BlockStore {
             directory::put_entry(&mut run.directory, w, entry)?;
         }
         directory::put_extent(&mut run.directory, w, &extent, self.blocks.len() as u64)?;
-        work.blocks_written += self.blocks.len() as u64;
         work.extent_pages_written += pages;
         self.blocks.clear();
         self.buffer.clear();

@@ -217,7 +217,7 @@ fn lent_rows_count_towards_the_budget() {
         for i in 0..256 {
             feeder.put(i, now, now as u64);
             let buffer = &feeder.world.buffer;
-            most = most.max(buffer.bytes() + buffer.lent_bytes());
+            most = most.max(buffer.bytes() + buffer.lent_bytes);
         }
     }
     let budget = feeder.world.buffer.budget_bytes();

@@ -117,7 +117,7 @@ impl World {
             .unwrap();
         self.root = DeltaRoot::decode(&root.encode());
         assert_eq!(root, self.root);
-        let work = self.delta.take_work();
+        let work = std::mem::take(&mut self.delta.work);
         self.pages.commit();
         match self.keeps_slots {
             true => self.buffer.forget_rows(),

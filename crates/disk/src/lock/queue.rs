@@ -144,7 +144,7 @@ impl Lock {
     }
 
     /// Acquires the writer lock without a ticket, if no other handle has the lock or waits with a ticket.
-    fn try_take_word(&self) -> Option<Ticket> {
+    pub(crate) fn try_take_word(&self) -> Option<Ticket> {
         if !self.locks.alive() {
             return None;
         }
@@ -190,11 +190,6 @@ impl Lock {
     pub(super) fn release_word(&self) {
         let (lock_word, mine) = (self.area.lock_word(), self.owner_word());
         let _ = lock_word.compare_exchange(mine, 0, Ordering::SeqCst, Ordering::SeqCst);
-    }
-
-    /// Acquires the writer lock without waiting, if no handle holds the lock or waits for it.
-    pub(crate) fn try_ticket(&self) -> Option<Ticket> {
-        self.try_take_word()
     }
 
     /// Waits for the writer lock; returns `None` if `patience` ends the wait. Calls `waiting` from time to time.

@@ -284,7 +284,7 @@ impl WriterLock {
         }
         let kept = queue.kept.take();
         drop(queue);
-        self.begin(Ok(kept.or_else(|| self.lock.try_ticket())))
+        self.begin(Ok(kept.or_else(|| self.lock.try_take_word())))
     }
 
     fn begin(self: &Arc<Self>, ticket: Result<Option<Ticket>>) -> Result<Option<WriterGuard>> {

@@ -11,7 +11,7 @@ use crate::hash::entry::Action;
 use crate::hash::options::HashOptions;
 use std::borrow::Cow;
 use std::ops::Deref;
-use tidalite_base::Corrupt;
+use tidalite_base::{Corrupt, varint};
 use tidalite_kv::{PageSlice, TableReader, Value};
 use tidalite_pager::{Error, PageRead, Result};
 
@@ -36,12 +36,7 @@ pub(crate) fn encode(kind: Kind, key: &[u8], value: &[u8], bytes: &mut Vec<u8>) 
         Kind::Remove => REMOVE,
         Kind::RemoveOne => REMOVE_ONE,
     });
-    let mut len = key.len();
-    while len >= 0x80 {
-        bytes.push(len as u8 | 0x80);
-        len >>= 7;
-    }
-    bytes.push(len as u8);
+    varint::push(bytes, key.len() as u64);
     bytes.extend_from_slice(key);
     bytes.extend_from_slice(value);
 }

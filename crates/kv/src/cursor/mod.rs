@@ -3,7 +3,6 @@
 pub(crate) mod forward;
 pub(crate) mod frame;
 pub(crate) mod prefetcher;
-pub(crate) mod range;
 pub(crate) mod row_key;
 pub(crate) mod select;
 pub(crate) mod sequential_range;

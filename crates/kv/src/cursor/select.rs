@@ -108,22 +108,14 @@ impl<R: PageRead> Cursor<'_, R> {
 }
 
 impl Tree {
-    /// Keys that divide the table into `parts` of equal size, to within one row. Returns one key less than `parts`, or
-    /// fewer if there are not enough rows.
+    /// Keys that divide the rows from one rank (row number) up to another into `parts` of equal size, to within one
+    /// row. Returns one key less than `parts`, or fewer if there are not enough rows.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
     /// One descent per key.
-    pub fn split_keys<R: PageRead>(&self, r: &R, parts: usize) -> Result<Vec<Vec<u8>>> {
-        self.split_range(r, (0, self.rows), parts)
-    }
-
-    /// As `split_keys`, but divides only the rows from one rank (row number) up to another.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
     pub fn split_range<R: PageRead>(
         &self,
         r: &R,

@@ -15,6 +15,7 @@ use crate::inline::fixed_width::FixedWidthKeys;
 use crate::page::layout::{Payload, VARINT_BYTES_MAX, tag, varint, varint_len};
 use crate::page::row_count::{BEGUN, CELLS, PACKED, head};
 use std::cmp::Ordering;
+use tidalite_base::varint::push as push_varint;
 use tidalite_pager::Result;
 
 /// Maximum size of the page that a cursor builds in memory from an inline table, if offsets of two bytes suffice.
@@ -241,13 +242,13 @@ pub(crate) fn add_key(bytes: &[u8], key: &[u8], leaf_at: u64) -> Result<KeyAdded
     };
     let mut with = Vec::with_capacity(bytes.len() + key.len() + ENTRY_BYTES);
     with.extend_from_slice(&bytes[..count_at]);
-    push_varint(&mut with, count + 1);
+    push_varint(&mut with, count as u64 + 1);
     if let Some(size) = size {
-        push_varint(&mut with, size);
+        push_varint(&mut with, size as u64);
     }
     with.extend_from_slice(&bytes[begin..at]);
     if size.is_none() {
-        push_varint(&mut with, key.len());
+        push_varint(&mut with, key.len() as u64);
         push_varint(&mut with, 0);
     }
     with.extend_from_slice(key);
@@ -341,7 +342,7 @@ impl KeyList {
         match packed {
             Some(_) => bytes.extend_from_slice(&self.bytes),
             None => self.iter().for_each(|key| {
-                push_varint(&mut bytes, key.len());
+                push_varint(&mut bytes, key.len() as u64);
                 push_varint(&mut bytes, 0);
                 bytes.extend_from_slice(key);
             }),
@@ -362,9 +363,9 @@ fn push_head(bytes: &mut Vec<u8>, packed: Option<usize>, sequence: u64, count: u
     if sequence > 0 {
         bytes.extend_from_slice(&sequence.to_le_bytes());
     }
-    push_varint(bytes, count);
+    push_varint(bytes, count as u64);
     if let Some(size) = packed {
-        push_varint(bytes, size);
+        push_varint(bytes, size as u64);
     }
 }
 
@@ -400,8 +401,8 @@ impl InlineTable {
         push_head(&mut bytes, packed, self.sequence, self.entries.len());
         for entry in &self.entries {
             if packed.is_none() {
-                push_varint(&mut bytes, entry.key.len());
-                push_varint(&mut bytes, entry.tag as usize);
+                push_varint(&mut bytes, entry.key.len() as u64);
+                push_varint(&mut bytes, entry.tag.into());
             }
             bytes.extend_from_slice(&entry.key);
             bytes.extend_from_slice(&entry.payload);
@@ -448,14 +449,6 @@ impl InlineTable {
             }
         }
     }
-}
-
-fn push_varint(bytes: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
 }
 
 #[cfg(test)]

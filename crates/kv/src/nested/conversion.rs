@@ -102,19 +102,11 @@ impl Tree {
         r: &R,
         key: &[u8],
     ) -> Result<Option<InlineEntry>> {
-        let Some((page, at)) = self.leaf_for(r, key)? else {
-            return Ok(None);
-        };
-        let node = Node::open(&page, 0, at)?;
-        let (index, found) = node.find(r, key)?;
-        if !found {
-            return Ok(None);
-        }
-        let cell = node.cell(index)?;
-        Ok(Some(InlineEntry {
+        let row = self.find_row(r, key)?;
+        Ok(row.map(|row| InlineEntry {
             key: key.to_vec(),
-            tag: cell.tag,
-            payload: cell.payload.to_vec(),
+            tag: row.tag,
+            payload: row.page[row.range].to_vec(),
         }))
     }
 }

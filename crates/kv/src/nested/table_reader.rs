@@ -184,17 +184,10 @@ impl<'r> TableReader<'r> {
     pub fn nested<R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Self>> {
         match &self.0 {
             TableRepr::Pages(tree) => {
-                let Some((page, at)) = tree.leaf_for(r, key)? else {
+                let Some(row) = tree.find_row(r, key)? else {
                     return Ok(None);
                 };
-                let node = crate::page::node::Node::open(&page, 0, at)?;
-                let (index, found) = node.find(r, key)?;
-                if !found {
-                    return Ok(None);
-                }
-                let cell = node.cell(index)?;
-                let range = cell.payload_at..cell.payload_at + cell.payload.len();
-                Self::of_payload(r, &page, (cell.tag, range), tree.id, at).map(Some)
+                Self::of_payload(r, &row.page, (row.tag, row.range), tree.id, row.at).map(Some)
             }
             TableRepr::Inline(InlineBytes { bytes, id, at }) => {
                 let Some(cell) = inline_table::find(bytes, key, *at)? else {

@@ -231,7 +231,8 @@ impl TableWriter {
         }
     }
 
-    /// Inserts a row with a value of `len` bytes and lets `fill` write them: see [`Tree::insert_with`].
+    /// Inserts a row with a value of `len` bytes that `fill` writes into a buffer of zeros. Returns true if the key
+    /// existed.
     ///
     /// # Errors
     /// As for [`Tree::insert`].
@@ -242,9 +243,6 @@ impl TableWriter {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool> {
-        if let TableRepr::Pages(tree) = &mut self.repr {
-            return tree.insert_with(w, key, len, fill);
-        }
         key::check_len(key)?;
         value::check_len(len as u64)?;
         let mut bytes = vec![0; len];
@@ -294,15 +292,11 @@ impl TableWriter {
         self.remove_between(w, from, Some(to))
     }
 
-    /// Removes every row from `from` on; returns the number of rows.
+    /// Removes every row with `from <= key < to`, or from `from` on without `to`; returns the number of rows.
     ///
     /// # Errors
     /// As for [`Tree::remove_range`].
-    pub fn remove_from<W: PageWrite>(&mut self, w: &mut W, from: &[u8]) -> Result<u64> {
-        self.remove_between(w, from, None)
-    }
-
-    fn remove_between<W: PageWrite>(
+    pub fn remove_between<W: PageWrite>(
         &mut self,
         w: &mut W,
         from: &[u8],

@@ -36,6 +36,12 @@ impl<'a> Cell<'a> {
             bytes: self.payload,
         }
     }
+
+    /// Range of the payload in the page.
+    #[inline]
+    pub(crate) fn range(&self) -> std::ops::Range<usize> {
+        self.payload_at..self.payload_at + self.payload.len()
+    }
 }
 
 /// Read access to a page whose header fields were checked.

@@ -28,8 +28,9 @@ enum HintedInsert {
 }
 
 impl PairWriter<'_> {
-    /// As `insert`, but pairs that ascend after the table's last pair need neither descent nor search: `cursor`
-    /// remembers the position.
+    /// As `insert`, but only at an allowed position; returns false, with nothing changed, if the pair exists or would
+    /// be elsewhere. Pairs that ascend after the table's last pair need neither descent nor search: `cursor` remembers
+    /// the position.
     ///
     /// # Errors
     /// As for `insert`.
@@ -41,72 +42,27 @@ impl PairWriter<'_> {
         &mut self,
         w: &mut W,
         cursor: &mut AppendCursor,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool> {
-        let put = self.insert_at_cursor(w, cursor, (key, value), AllowedPosition::Any)?;
-        Ok(put != PairInsert::There)
-    }
-
-    /// Inserts a pair after all others; returns false, with nothing changed, if the pair is not above the last pair of
-    /// the table. `cursor` is used as in `insert_hinted`.
-    ///
-    /// # Errors
-    /// As for `insert`.
-    pub fn append_hinted<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        cursor: &mut AppendCursor,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool> {
-        let put = self.insert_at_cursor(w, cursor, (key, value), AllowedPosition::LastOfTable)?;
-        Ok(matches!(put, PairInsert::New { .. }))
-    }
-
-    /// Inserts a value after all other values of its key; returns false, with nothing changed, if the value is not
-    /// above the key's last value. `cursor` is used as in `insert_hinted`.
-    ///
-    /// # Errors
-    /// As for `insert`.
-    pub fn append_to_key_hinted<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        cursor: &mut AppendCursor,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<bool> {
-        let put = self.insert_at_cursor(w, cursor, (key, value), AllowedPosition::LastOfKey)?;
-        Ok(matches!(put, PairInsert::New { .. }))
-    }
-
-    fn insert_at_cursor<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        cursor: &mut AppendCursor,
         (key, value): (&[u8], &[u8]),
         order: AllowedPosition,
-    ) -> Result<PairInsert> {
+    ) -> Result<bool> {
         key::check_len(key)?;
         key::check_len(value)?;
         if let Some(tail) = cursor.tail_of(self.tree) {
             match self.append_at_cursor(w, tail, (key, value), order)? {
-                HintedInsert::Done => return Ok(PairInsert::New { last: true }),
-                HintedInsert::NotLast => return Ok(PairInsert::NotLast),
+                HintedInsert::Done => return Ok(true),
+                HintedInsert::NotLast => return Ok(false),
                 HintedInsert::Moved => {
                     cursor.remember(self.tree, w)?;
-                    return Ok(PairInsert::New { last: true });
+                    return Ok(true);
                 }
                 HintedInsert::Elsewhere => {}
             }
         }
-        let put = self.put(w, key, value, order)?;
-        match put {
-            PairInsert::New { last } => cursor.descended(self.tree, w, last)?,
-            // The table is unchanged, so the remembered position stays valid.
-            PairInsert::There | PairInsert::NotLast => {}
-        }
-        Ok(put)
+        let PairInsert::New { last } = self.put(w, key, value, order)? else {
+            return Ok(false); // The table is unchanged, so the remembered position stays valid.
+        };
+        cursor.descended(self.tree, w, last)?;
+        Ok(true)
     }
 
     fn append_at_cursor<W: PageWrite>(

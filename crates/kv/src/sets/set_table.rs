@@ -20,7 +20,8 @@ pub struct PairWriter<'t> {
 
 /// The positions at which an insert may put a new pair; at any other position the insert changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AllowedPosition {
+pub enum AllowedPosition {
+    /// Anywhere.
     Any,
     /// Only after the other values of its key.
     LastOfKey,
@@ -262,7 +263,7 @@ impl PairWriter<'_> {
     /// # Errors
     /// As for [`Tree::remove`].
     pub fn remove<W: PageWrite>(&mut self, w: &mut W, key: &[u8], value: &[u8]) -> Result<bool> {
-        if !self.contains(w, key, value)? {
+        if !self.tree.contains_pair(w, key, value)? {
             return Ok(false);
         }
         self.change(w, key, |w, set| set.remove(w, value))
@@ -313,10 +314,7 @@ impl PairWriter<'_> {
             removed = removed.wrapping_add(cut);
         }
         let mut keys = TableWriter::of(*self.tree);
-        let whole = match to {
-            Some((key, _)) => keys.remove_range(w, &first_whole, key),
-            None => keys.remove_from(w, &first_whole),
-        };
+        let whole = keys.remove_between(w, &first_whole, to.map(|to| to.0));
         if let Some(tree) = keys.tree() {
             *self.tree = *tree;
         }
@@ -342,18 +340,7 @@ impl PairWriter<'_> {
         if until <= below {
             return Ok(0);
         }
-        self.change(w, key, |w, set| match to {
-            Some(to) => set.remove_range(w, from, to),
-            None => set.remove_from(w, from),
-        })
-    }
-
-    /// True if the pair exists.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub fn contains<R: PageRead>(&self, r: &R, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.tree.contains_pair(r, key, value)
+        self.change(w, key, |w, set| set.remove_between(w, from, to))
     }
 }
 

@@ -4,7 +4,6 @@ use crate::cursor::select::cuts;
 use crate::error::unexpected;
 use crate::nested::table_reader::TableReader;
 use crate::page::layout::tag;
-use crate::page::node::Node;
 use crate::page::overflow::PageSlice;
 use crate::table::get_many::FoundRow;
 use crate::table::tree::Tree;
@@ -87,26 +86,8 @@ impl Tree {
     /// # Cost
     /// One page per level of the table; a set that has pages of its own is not read.
     pub fn values<'r, R: PageRead>(&self, r: &'r R, key: &[u8]) -> Result<Option<Values<'r>>> {
-        let Some((page, at)) = self.leaf_for(r, key)? else {
-            return Ok(None);
-        };
-        let node = Node::open(&page, 0, at)?;
-        let (index, found) = node.find(r, key)?;
-        if !found {
-            return Ok(None);
-        }
-        let cell = node.cell(index)?;
-        let (tag, range) = (
-            cell.tag,
-            cell.payload_at..cell.payload_at + cell.payload.len(),
-        );
-        let row = FoundRow {
-            page,
-            tag,
-            range,
-            at,
-        };
-        Values::of(r, row, self.id).map(Some)
+        let row = self.find_row(r, key)?;
+        row.map(|row| Values::of(r, row, self.id)).transpose()
     }
 
     /// Passes the values of many keys of a table of sets to `found`, in the order of the keys, each with the

@@ -92,7 +92,7 @@ impl Tree {
         if !least.is_empty() && own.by_ref().lt(least) {
             return Ok(None);
         }
-        let range = cell.payload_at..cell.payload_at + cell.payload.len();
+        let range = cell.range();
         if tag::kind(cell.tag) == tag::INLINE {
             return Ok(Some(Value::inline(page, range)));
         }
@@ -228,7 +228,7 @@ fn get_from<'r, R: PageRead>(
         return Ok(None);
     }
     let cell = node.cell(index)?;
-    let range = cell.payload_at..cell.payload_at + cell.payload.len();
+    let range = cell.range();
     if tag::kind(cell.tag) == tag::INLINE {
         return Ok(Some(Value::inline(page, range)));
     }

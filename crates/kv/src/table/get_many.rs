@@ -22,6 +22,31 @@ pub(crate) struct FoundRow<'r> {
 }
 
 impl Tree {
+    /// The row of a key; `None` if the key does not exist.
+    #[inline]
+    pub(crate) fn find_row<'r, R: PageRead>(
+        &self,
+        r: &'r R,
+        key: &[u8],
+    ) -> Result<Option<FoundRow<'r>>> {
+        let Some((page, at)) = self.leaf_for(r, key)? else {
+            return Ok(None);
+        };
+        let node = Node::open(&page, 0, at)?;
+        let (index, found) = node.find(r, key)?;
+        if !found {
+            return Ok(None);
+        }
+        let cell = node.cell(index)?;
+        let (tag, range) = (cell.tag, cell.range());
+        Ok(Some(FoundRow {
+            page,
+            tag,
+            range,
+            at,
+        }))
+    }
+
     /// Passes the values of many keys to `found`, in the order of the keys, each with the index of its key. Sorted keys
     /// are best: neighbours then share pages.
     ///
@@ -114,10 +139,7 @@ impl Tree {
                 }
                 let page = r.page(ptr)?;
                 let cell = Node::open(&page, 0, ptr.addr)?.cell(entry)?;
-                let (tag, range) = (
-                    cell.tag,
-                    cell.payload_at..cell.payload_at + cell.payload.len(),
-                );
+                let (tag, range) = (cell.tag, cell.range());
                 let at = ptr.addr;
                 found(
                     place,

@@ -16,7 +16,7 @@ use crate::table::free::{OldPayload, VisitedPages, reference_bytes};
 use crate::table::path::Path;
 use crate::table::sequential::{SequentialInserts, inserts_ascend_at};
 use crate::table::tree::{HAS_REFERENCES, Tree};
-use crate::value::{self, Stored};
+use crate::value::Stored;
 use tidalite_pager::{PageWrite, Result};
 
 impl Tree {
@@ -180,38 +180,5 @@ impl Tree {
             self.free_payload(w, tag, &bytes, at, &mut VisitedPages::default())?;
         }
         Ok((rows, done, rest))
-    }
-
-    /// Inserts a row with a value of `len` bytes that `fill` writes in place: into the page, or for a large value into
-    /// a buffer. `fill` receives zero bytes. Returns true if the key existed.
-    ///
-    /// # Errors
-    /// As for `insert`.
-    pub fn insert_with<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        key: &[u8],
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<bool> {
-        key::check_len(key)?;
-        value::check_len(len as u64)?;
-        let mut bytes = vec![0; len];
-        if len > w.page_size() / 4 {
-            fill(&mut bytes);
-            return self.insert(w, key, &bytes);
-        }
-        let was = self.insert(w, key, &bytes)?;
-        let path = self.own_path(w, key)?;
-        let page = w.page_mut(&path.leaf)?;
-        let cell = Node::open(page, 0, path.leaf.addr)?.cell(path.index)?;
-        let (from, kind) = (cell.payload_at, tag::kind(cell.tag));
-        if kind == tag::INLINE {
-            fill(&mut page[from..from + len]);
-        } else {
-            fill(&mut bytes);
-            self.insert(w, key, &bytes)?;
-        }
-        Ok(was)
     }
 }

@@ -56,7 +56,7 @@ impl Tree {
         for edge in [from, to] {
             if self.height > 1 {
                 let path = self.own_path(w, edge)?;
-                self.rebalance_all(w, path.steps, path.leaf)?;
+                self.rebalance_path(w, path.steps, path.leaf, true)?;
             }
         }
         Ok(cut.removed)

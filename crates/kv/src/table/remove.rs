@@ -90,7 +90,7 @@ impl Tree {
         }
         self.count_rows(w, &path.steps, rows.cast_signed().wrapping_neg())?;
         self.keys = self.keys.saturating_sub(u64::from(self.is_multi()));
-        self.rebalance_leaf(w, path.steps, leaf)
+        self.rebalance_path(w, path.steps, leaf, false)
     }
 
     /// Removes all rows and frees every page and extent.
@@ -108,27 +108,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Rebalances the tree after a removal from `page`, which lies below the last branch of `steps`.
-    fn rebalance_leaf<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        steps: Vec<Step>,
-        page: Ptr,
-    ) -> Result<()> {
-        self.rebalance_path(w, steps, page, false)
-    }
-
-    /// As `rebalance_leaf`, after a range delete, which may have left any page of the descent path sparse.
-    pub(crate) fn rebalance_all<W: PageWrite>(
-        &mut self,
-        w: &mut W,
-        steps: Vec<Step>,
-        page: Ptr,
-    ) -> Result<()> {
-        self.rebalance_path(w, steps, page, true)
-    }
-
-    fn rebalance_path<W: PageWrite>(
+    /// Rebalances the tree after a removal from `page`, which lies below the last branch of `steps`. If `all`, any page
+    /// of the descent path may be sparse, as after a range delete.
+    pub(crate) fn rebalance_path<W: PageWrite>(
         &mut self,
         w: &mut W,
         mut steps: Vec<Step>,

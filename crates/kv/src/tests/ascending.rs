@@ -1,7 +1,7 @@
 //! Compares a table in which rows ascend in many places at once with a model. Ascending rows must leave full leaves
 //! behind, whatever other operations come in between.
 
-use super::{Seed, check_all, few};
+use super::{Seed, all_rows, check_all, few};
 use crate::Tree;
 use std::collections::BTreeMap;
 use tidalite_testkit::ScratchPages;
@@ -15,10 +15,9 @@ fn key_of(place: u64, row: u64) -> Vec<u8> {
 
 fn check_rows(tree: &Tree, pages: &ScratchPages, model: &Model) {
     check_all(tree, pages);
-    let rows: Vec<_> = tree.range::<_, &[u8]>(pages, ..).unwrap().collect();
+    let rows: Vec<_> = all_rows(tree, pages).collect();
     assert_eq!(rows.len(), model.len());
-    for (row, expected) in rows.into_iter().zip(model) {
-        let (key, value) = row.unwrap();
+    for ((key, value), expected) in rows.into_iter().zip(model) {
         assert_eq!((&key, &value.to_vec().unwrap()), expected);
     }
 }

@@ -101,9 +101,12 @@ fn damage_with_valid_checksums_neither_panics_nor_loops() {
                 let _ = tree.rank(&raw, &key);
                 let mut cursor = tree.cursor(&raw);
                 let _ = cursor.seek_le(&key);
-                let _ = cursor.previous();
-                if let Ok(range) = tree.range::<_, Vec<u8>>(&raw, key..) {
-                    let _ = range.rev().take(1000).try_for_each(|row| row.map(drop));
+                let mut more = cursor.previous();
+                for _ in 0..1000 {
+                    if !matches!(more, Ok(true)) || cursor.value().is_err() {
+                        break;
+                    }
+                    more = cursor.previous();
                 }
             }
             for _ in 0..60 {

@@ -17,7 +17,7 @@ mod prefetcher;
 mod ranks;
 mod raw;
 
-use crate::{Tree, UsedPages, key_bytes_max};
+use crate::{Tree, UsedPages, Value, key_bytes_max};
 use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
@@ -34,6 +34,17 @@ const fn few(rounds: u64) -> u64 {
 /// Checks the tree, and that it refers to exactly the pages in use.
 fn check_all(tree: &Tree, pages: &ScratchPages) {
     pages.assert_all_claimed(&claims(tree, pages));
+}
+
+/// All rows of a table in order.
+fn all_rows<'r, R: PageRead>(
+    tree: &Tree,
+    pages: &'r R,
+) -> impl Iterator<Item = (Vec<u8>, Value<'r>)> {
+    let mut cursor = tree.cursor(pages);
+    std::iter::from_fn(move || {
+        (cursor.next().unwrap()).then(|| (cursor.key().to_vec(), cursor.value().unwrap()))
+    })
 }
 
 fn claims<R: PageRead>(tree: &Tree, pages: &R) -> Vec<(u64, u64)> {

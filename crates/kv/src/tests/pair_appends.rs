@@ -3,11 +3,17 @@
 
 use super::pairs::{Pair, Sets, pair};
 use super::{Seed, check_all, few, random_key};
-use crate::{AppendCursor, Error, Tree};
+use crate::{AllowedPosition, AppendCursor, Error, Tree};
 use std::sync::atomic::Ordering;
 use tidalite_pager::PageRead;
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
+
+const POSITIONS: [AllowedPosition; 3] = [
+    AllowedPosition::LastOfTable,
+    AllowedPosition::LastOfKey,
+    AllowedPosition::Any,
+];
 
 /// Checks that the table has the pairs of the map.
 fn assert_pairs(tree: &Tree, pages: &ScratchPages, model: &Sets) {
@@ -143,24 +149,16 @@ fn one_by_one(
             .last_key_value()
             .is_none_or(|(last, _)| *last < key || *last == key && above_of_key);
         let pair = (key.clone(), value.clone());
-        match rng.below(3) {
-            0 => {
-                let new = tree.pairs().insert_hinted(pages, cursor, &key, &value);
-                assert_eq!(new.unwrap(), put(model, pair));
-            }
-            1 => {
-                let done = tree.pairs().append_hinted(pages, cursor, &key, &value);
-                assert_eq!(done.unwrap(), above);
-                let _ = above && put(model, pair);
-            }
-            _ => {
-                let done = tree
-                    .pairs()
-                    .append_to_key_hinted(pages, cursor, &key, &value);
-                assert_eq!(done.unwrap(), above_of_key);
-                let _ = above_of_key && put(model, pair);
-            }
-        }
+        let at = *rng.pick(&POSITIONS);
+        let done = tree
+            .pairs()
+            .insert_hinted(pages, cursor, (&key, &value), at);
+        let expected = match at {
+            AllowedPosition::Any => put(model, pair),
+            AllowedPosition::LastOfTable => above && put(model, pair),
+            AllowedPosition::LastOfKey => above_of_key && put(model, pair),
+        };
+        assert_eq!(done.unwrap(), expected);
     }
 }
 
@@ -225,12 +223,9 @@ fn ascending_pairs_need_no_descent() {
     let mut cursor = AppendCursor::default();
     let mut append = |tree: &mut Tree, pages: &mut ScratchPages, key: u64, value: u64| {
         let (key, value) = (key.to_be_bytes(), value.to_be_bytes());
+        let at = POSITIONS[usize::from(value[7] % 3)];
         let mut pairs = tree.pairs();
-        let done = match value[7] % 3 {
-            0 => pairs.append_hinted(pages, &mut cursor, &key, &value),
-            1 => pairs.append_to_key_hinted(pages, &mut cursor, &key, &value),
-            _ => pairs.insert_hinted(pages, &mut cursor, &key, &value),
-        };
+        let done = pairs.insert_hinted(pages, &mut cursor, (&key, &value), at);
         assert!(done.unwrap());
     };
     for key in 10_000..10_003 {

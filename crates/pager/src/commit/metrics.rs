@@ -150,52 +150,83 @@ impl Times {
     }
 }
 
-/// Counts and durations of the work that a handle has done since it was opened.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct MetricsReport {
+/// Declares the counters: as atomics in `Metrics`, and as numbers in `MetricsReport`.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts and durations of the work that a handle has done since it was opened.
+        #[derive(Clone, Debug, Default)]
+        #[non_exhaustive]
+        pub struct MetricsReport {
+            $($(#[$doc])* pub $name: u64,)*
+            /// Durations of each phase, in the order of `PHASES`.
+            pub phases: Vec<(Phase, Times)>,
+        }
+
+        #[derive(Debug)]
+        pub(crate) struct Metrics {
+            phases: [Histogram; PHASES.len()],
+            $(pub(crate) $name: AtomicU64,)*
+        }
+
+        impl Metrics {
+            pub(crate) fn new() -> Self {
+                Self {
+                    phases: [const { Histogram::new() }; PHASES.len()],
+                    $($name: AtomicU64::new(0),)*
+                }
+            }
+
+            fn report_with(&self, phases: Vec<(Phase, Times)>) -> MetricsReport {
+                MetricsReport {
+                    $($name: self.$name.load(Ordering::Relaxed),)*
+                    phases,
+                }
+            }
+        }
+    };
+}
+
+counters! {
     /// Number of commits of any durability.
-    pub commits: u64,
+    commits,
     /// Number of commits that were requested as durable, with one sync or two.
-    pub commits_durable: u64,
+    commits_durable,
     /// Number of lazy commits.
-    pub commits_lazy: u64,
+    commits_lazy,
     /// Number of durable meta records written. Commits that share a meta record count once.
-    pub records: u64,
+    records,
     /// Number of syncs.
-    pub syncs: u64,
+    syncs,
     /// Number of data syncs saved because the sync of the previous meta record began after the data was written.
-    pub syncs_saved: u64,
+    syncs_saved,
     /// Number of flushes led by the leader thread, which leads while many threads wait.
-    pub flushes_by_leader: u64,
+    flushes_by_leader,
     /// Number of flushes that went to the redo log, each with one sync.
-    pub appends: u64,
+    appends,
     /// Number of bytes written to the redo log.
-    pub bytes_log: u64,
+    bytes_log,
     /// Number of bytes of pages and extents written.
-    pub bytes_data: u64,
+    bytes_data,
     /// Number of system calls that wrote pages; neighbouring pages are written by one call.
-    pub writes: u64,
+    writes,
     /// Number of bytes of meta records written.
-    pub bytes_meta: u64,
+    bytes_meta,
     /// Number of pages that commits allocated.
-    pub pages_allocated: u64,
+    pages_allocated,
     /// Number of pages that commits freed.
-    pub pages_freed: u64,
+    pages_freed,
     /// Number of pages that were copied before they were changed, because older commits or a savepoint needed their
     /// old contents.
-    pub pages_copied: u64,
+    pages_copied,
     /// Number of splits of full table pages, including the pages of the catalog.
-    pub pages_split: u64,
+    pages_split,
     /// Number of times that a sparse table page was merged with a neighbour.
-    pub pages_merged: u64,
+    pages_merged,
     /// Number of pages written before their commit because the transaction exceeded its memory
     /// (`Options::dirty_bytes_max`).
-    pub pages_spilled: u64,
+    pages_spilled,
     /// Number of pages written early that were read back because the transaction changed them again.
-    pub pages_read_back: u64,
-    /// Durations of each phase, in the order of `PHASES`.
-    pub phases: Vec<(Phase, Times)>,
+    pages_read_back,
 }
 
 impl MetricsReport {
@@ -210,56 +241,7 @@ impl MetricsReport {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Metrics {
-    phases: [Histogram; PHASES.len()],
-    pub(crate) commits: AtomicU64,
-    pub(crate) commits_durable: AtomicU64,
-    pub(crate) commits_lazy: AtomicU64,
-    pub(crate) records: AtomicU64,
-    pub(crate) syncs: AtomicU64,
-    pub(crate) syncs_saved: AtomicU64,
-    pub(crate) flushes_by_leader: AtomicU64,
-    pub(crate) appends: AtomicU64,
-    pub(crate) bytes_log: AtomicU64,
-    pub(crate) bytes_data: AtomicU64,
-    pub(crate) writes: AtomicU64,
-    pub(crate) bytes_meta: AtomicU64,
-    pub(crate) pages_allocated: AtomicU64,
-    pub(crate) pages_freed: AtomicU64,
-    pub(crate) pages_copied: AtomicU64,
-    pub(crate) pages_split: AtomicU64,
-    pub(crate) pages_merged: AtomicU64,
-    pub(crate) pages_spilled: AtomicU64,
-    pub(crate) pages_read_back: AtomicU64,
-}
-
 impl Metrics {
-    pub(crate) fn new() -> Self {
-        Self {
-            phases: [const { Histogram::new() }; PHASES.len()],
-            commits: AtomicU64::new(0),
-            commits_durable: AtomicU64::new(0),
-            commits_lazy: AtomicU64::new(0),
-            records: AtomicU64::new(0),
-            syncs: AtomicU64::new(0),
-            syncs_saved: AtomicU64::new(0),
-            flushes_by_leader: AtomicU64::new(0),
-            appends: AtomicU64::new(0),
-            bytes_log: AtomicU64::new(0),
-            bytes_data: AtomicU64::new(0),
-            writes: AtomicU64::new(0),
-            bytes_meta: AtomicU64::new(0),
-            pages_allocated: AtomicU64::new(0),
-            pages_freed: AtomicU64::new(0),
-            pages_copied: AtomicU64::new(0),
-            pages_split: AtomicU64::new(0),
-            pages_merged: AtomicU64::new(0),
-            pages_spilled: AtomicU64::new(0),
-            pages_read_back: AtomicU64::new(0),
-        }
-    }
-
     pub(crate) fn add(counter: &AtomicU64, n: u64) {
         counter.fetch_add(n, Ordering::Relaxed);
     }
@@ -301,28 +283,7 @@ impl Metrics {
                 buckets,
             }
         };
-        MetricsReport {
-            commits: load(&self.commits),
-            commits_durable: load(&self.commits_durable),
-            commits_lazy: load(&self.commits_lazy),
-            records: load(&self.records),
-            syncs: load(&self.syncs),
-            syncs_saved: load(&self.syncs_saved),
-            flushes_by_leader: load(&self.flushes_by_leader),
-            appends: load(&self.appends),
-            bytes_log: load(&self.bytes_log),
-            bytes_data: load(&self.bytes_data),
-            writes: load(&self.writes),
-            bytes_meta: load(&self.bytes_meta),
-            pages_allocated: load(&self.pages_allocated),
-            pages_freed: load(&self.pages_freed),
-            pages_copied: load(&self.pages_copied),
-            pages_split: load(&self.pages_split),
-            pages_merged: load(&self.pages_merged),
-            pages_spilled: load(&self.pages_spilled),
-            pages_read_back: load(&self.pages_read_back),
-            phases: PHASES.map(|phase| (phase, times(phase))).into(),
-        }
+        self.report_with(PHASES.map(|phase| (phase, times(phase))).into())
     }
 }
 

@@ -171,54 +171,83 @@ pub trait PageRead {
     fn counters(&self) -> &Counters;
 }
 
+/// Expands to all methods of `PageRead`, for a type that contains another reader. `$call!(self, pages => call)` must
+/// evaluate to `call`, with `pages` bound to that reader.
+#[macro_export]
+macro_rules! forward_page_read {
+    ($call:ident) => {
+        #[inline]
+        fn page_size(&self) -> usize {
+            $call!(self, pages => pages.page_size())
+        }
+
+        #[inline]
+        fn page(&self, ptr: &$crate::Ptr) -> $crate::Result<$crate::PageRef<'_>> {
+            $call!(self, pages => pages.page(ptr))
+        }
+
+        #[inline]
+        fn lent_page(&self, ptr: &$crate::Ptr) -> Option<&[u8]> {
+            $call!(self, pages => pages.lent_page(ptr))
+        }
+
+        #[inline]
+        fn prefetch(&self, ptr: &$crate::Ptr, bytes: usize) {
+            $call!(self, pages => pages.prefetch(ptr, bytes))
+        }
+
+        #[inline]
+        fn reads_single_pages(&self) -> bool {
+            $call!(self, pages => pages.reads_single_pages())
+        }
+
+        #[inline]
+        fn read_ahead(&self, addr: u64, bytes: u64) {
+            $call!(self, pages => pages.read_ahead(addr, bytes))
+        }
+
+        #[inline]
+        fn reads_ahead_in_order(&self) -> bool {
+            $call!(self, pages => pages.reads_ahead_in_order())
+        }
+
+        #[inline]
+        fn page_in_order(&self, ptr: &$crate::Ptr) -> $crate::Result<$crate::PageRef<'_>> {
+            $call!(self, pages => pages.page_in_order(ptr))
+        }
+
+        #[inline]
+        fn block(&self, ptr: &$crate::Ptr) -> $crate::Result<$crate::PageRef<'_>> {
+            $call!(self, pages => pages.block(ptr))
+        }
+
+        #[inline]
+        fn bytes(&self, addr: u64, len: usize) -> $crate::Result<$crate::PageRef<'_>> {
+            $call!(self, pages => pages.bytes(addr, len))
+        }
+
+        #[inline]
+        fn prefetch_bytes(&self, addr: u64, len: usize) {
+            $call!(self, pages => pages.prefetch_bytes(addr, len))
+        }
+
+        #[inline]
+        fn counters(&self) -> &$crate::Counters {
+            $call!(self, pages => pages.counters())
+        }
+    };
+}
+
+/// Binds the reader to which a reference points.
+macro_rules! of_reference {
+    ($own:expr, $pages:ident => $call:expr) => {{
+        let $pages: &R = $own;
+        $call
+    }};
+}
+
 impl<R: PageRead> PageRead for &R {
-    fn page_size(&self) -> usize {
-        R::page_size(self)
-    }
-
-    fn page(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        R::page(self, ptr)
-    }
-
-    fn lent_page(&self, ptr: &Ptr) -> Option<&[u8]> {
-        R::lent_page(self, ptr)
-    }
-
-    fn prefetch(&self, ptr: &Ptr, bytes: usize) {
-        R::prefetch(self, ptr, bytes);
-    }
-
-    fn reads_single_pages(&self) -> bool {
-        R::reads_single_pages(self)
-    }
-
-    fn read_ahead(&self, addr: u64, bytes: u64) {
-        R::read_ahead(self, addr, bytes);
-    }
-
-    fn reads_ahead_in_order(&self) -> bool {
-        R::reads_ahead_in_order(self)
-    }
-
-    fn page_in_order(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        R::page_in_order(self, ptr)
-    }
-
-    fn block(&self, ptr: &Ptr) -> Result<PageRef<'_>> {
-        R::block(self, ptr)
-    }
-
-    fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        R::bytes(self, addr, len)
-    }
-
-    fn prefetch_bytes(&self, addr: u64, len: usize) {
-        R::prefetch_bytes(self, addr, len);
-    }
-
-    fn counters(&self) -> &Counters {
-        R::counters(self)
-    }
+    forward_page_read!(of_reference);
 }
 
 /// Verifies that the unused bytes `addr..addr + len` of an extent are zero, so that damage to unused bytes is

@@ -19,13 +19,14 @@
 //! ranges freed by one transaction take at most one list page per `window` pages, however fragmented they are.
 
 use super::ranges::RangeSet;
-use crate::error::{Error, Result};
+use super::read::damaged;
+use crate::error::Result;
 use crate::format::header::Header;
 use crate::format::kind::Kind;
 use crate::format::meta::{FreedRange, PENDING_BYTES};
 use crate::format::ptr::{PTR_BYTES, Ptr};
 use tidalite_base::limits::PAGE_SIZE_MIN;
-use tidalite_base::{Corrupt, get_u32, get_u64, put_u32, put_u64};
+use tidalite_base::{get_u32, get_u64, put_u32, put_u64};
 
 const NEXT_AT: usize = 32;
 const COUNT_AT: usize = NEXT_AT + PTR_BYTES;
@@ -85,10 +86,6 @@ pub(crate) struct List {
     /// Number of lists below this list in the stack, followed by the pointer to the topmost of them (`next`).
     pub(crate) below: u64,
     pub(crate) next: Ptr,
-}
-
-fn damaged(what: &str, ptr: &Ptr, found: impl std::fmt::Display, expected: &str) -> Error {
-    Corrupt::new(format!("free space: {what}"), ptr.addr, found, expected).into()
 }
 
 /// Whether two ranges were born and freed by the same transactions, so that the same snapshots hold both ranges.

@@ -439,7 +439,7 @@ impl WriteTxn {
         durability: Durability,
         written: u64,
     ) {
-        let pins = self.take_pins();
+        let pins = self.pins.next.take();
         let Some(mut writer) = self.writer.take() else {
             return;
         };

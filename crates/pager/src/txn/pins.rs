@@ -8,7 +8,7 @@ use crate::format::layout::BLOCK_BYTES;
 use crate::format::meta::Meta;
 use crate::format::pages::{Extent, PageWrite};
 use crate::format::pins::{
-    CLOCK_BYTES_MAX, PIN_NAME_BYTES_MAX, PINS_MAX, Pin, Pins, SoleBlock, record_block, table_bytes,
+    CLOCK_BYTES_MAX, PIN_NAME_BYTES_MAX, PINS_MAX, Pin, SoleBlock, record_block, table_bytes,
 };
 use crate::format::ptr::Ptr;
 
@@ -199,11 +199,6 @@ impl WriteTxn {
         (meta.pins, meta.clock) = (next.table, next.clock_block);
         changes.next = Some(next);
         Ok(())
-    }
-
-    /// Returns the pins and the clock as they are after the commit, if the commit changes them.
-    pub(super) fn take_pins(&mut self) -> Option<Pins> {
-        self.pins.next.take()
     }
 }
 

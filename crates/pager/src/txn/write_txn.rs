@@ -350,11 +350,6 @@ impl WriteTxn {
         }
     }
 
-    /// Discards all changes and ends the transaction.
-    pub fn rollback(self) {
-        drop(self);
-    }
-
     pub(super) fn writer(&mut self) -> &mut Writer {
         match &mut self.writer {
             Some(writer) => writer,

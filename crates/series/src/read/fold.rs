@@ -153,6 +153,9 @@ pub(super) fn fold<R: PageRead>(
     if let Some(grid) = &grid {
         grid.check()?;
     }
+    for range in ranges {
+        range.expect_type(tree.types[range.column()]);
+    }
     let empty = |&column: &usize| Stats::empty_with(parts, tree.types[column]);
     let windows = Windows::new(grid, columns.iter().map(empty).collect(), f);
     let filtered = ranges.iter().map(ValueRange::column);

@@ -6,13 +6,10 @@
 use crate::leaf::reader::Leaf;
 use crate::link::Link;
 use crate::node::Spine;
-use crate::read::candles::Candle;
-use crate::read::collect::{Window, WindowGrid};
 use crate::read::filter::{Direction, Filter, ValueRange, may_match, row_matches};
-use crate::read::fold::{self, AggregateRequest};
+use crate::read::fold;
 use crate::read::vector::Vector;
 use crate::read::view::View;
-use tidalite_codec::Parts;
 use tidalite_pager::{PageRead, Result};
 
 /// The matching rows of a series: rows with a value inside each range, in the range's column.
@@ -54,68 +51,6 @@ impl<'a, R: PageRead> Matching<'a, R> {
     pub fn count(&self, from: i64, to: i64) -> Result<u64> {
         let View { r, tree, late } = self.view;
         fold::count(r, tree, late, (from, to), &self.ranges)
-    }
-
-    /// As [`View::summary`].
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    ///
-    /// # Panics
-    /// If the column does not exist.
-    pub fn summary(
-        &self,
-        from: i64,
-        to: i64,
-        column: usize,
-        parts: Parts,
-    ) -> Result<Option<Candle>> {
-        let columns = [column];
-        let request = AggregateRequest {
-            interval: (from, to),
-            grid: None,
-            columns: &columns,
-            parts,
-            ranges: &self.ranges,
-        };
-        let mut whole = None;
-        self.fold(request, |_, window| {
-            whole = Some(Candle {
-                first_time: window.first_time,
-                last_time: window.last_time,
-                stats: window.stats,
-            });
-        })?;
-        Ok(whole)
-    }
-
-    /// As [`View::windows_of`]; windows without a matching row are omitted.
-    ///
-    /// # Errors
-    /// As `View::windows_of`.
-    ///
-    /// # Panics
-    /// If a column does not exist.
-    pub fn windows_of(
-        &self,
-        interval: (i64, i64),
-        grid: WindowGrid<'_>,
-        (columns, parts): (&[usize], Parts),
-        f: impl FnMut(usize, Window),
-    ) -> Result<()> {
-        let request = AggregateRequest {
-            interval,
-            grid: Some(grid),
-            columns,
-            parts,
-            ranges: &self.ranges,
-        };
-        self.fold(request, f)
-    }
-
-    fn fold(&self, request: AggregateRequest<'_>, f: impl FnMut(usize, Window)) -> Result<()> {
-        let View { r, tree, late } = self.view;
-        fold::fold(r, tree, late, request, f)
     }
 
     /// Calls `f` with the rows, in the given direction, up to 1024 at a time (ascending within a call), and returns

@@ -1,7 +1,6 @@
 //! The vectors that scans deliver: slices of up to 1024 consecutive rows.
 
 use std::ops::Range;
-use tidalite_codec::{as_floats, as_integers};
 
 /// Up to 1024 consecutive rows, borrowed.
 #[derive(Clone)]
@@ -53,17 +52,5 @@ impl<'v> Vector<'v> {
     pub fn words(&self, column: usize) -> &'v [u64] {
         let words = self.words.words(column);
         words.get(self.range.clone()).unwrap_or(&[])
-    }
-
-    /// The values of a requested column of type f64.
-    #[must_use]
-    pub fn floats(&self, column: usize) -> &'v [f64] {
-        as_floats(self.words(column))
-    }
-
-    /// The values of a requested column of type i64.
-    #[must_use]
-    pub fn integers(&self, column: usize) -> &'v [i64] {
-        as_integers(self.words(column))
     }
 }

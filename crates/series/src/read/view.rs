@@ -5,17 +5,18 @@
 
 use crate::read::candles::{Candle, CandleSize, Candles};
 use crate::read::collect::{Window, WindowGrid};
+use crate::read::filter::ValueRange;
 use crate::read::fold::{self, AggregateRequest, Fold};
 use crate::read::segments;
 use crate::row::Row;
 use crate::tree::series_tree::SeriesTree;
-use tidalite_codec::{Parts, RowsRef, Stats};
+use tidalite_codec::{Parts, RowsRef};
 use tidalite_pager::{PageRead, Result};
 
 /// A series as a reader sees it.
 pub struct View<'a, R> {
     pub(super) r: &'a R,
-    pub(super) tree: &'a SeriesTree,
+    pub(crate) tree: &'a SeriesTree,
     pub(super) late: RowsRef<'a>,
 }
 
@@ -118,39 +119,29 @@ impl<'a, R: PageRead> View<'a, R> {
         fold::count(self.r, self.tree, self.late, (from, to), &[])
     }
 
-    /// Statistics of a column over the rows `from ..= to`. Reads at most two nodes per level and decodes at most two
-    /// vectors, plus vectors that overlap late rows.
+    /// Some aggregate functions of a column over the rows `from ..= to` that match all `ranges`, with the times of the
+    /// first and the last of these rows; `None` without rows. Without ranges, reads at most two nodes per level and
+    /// decodes at most two vectors, plus vectors that overlap late rows.
     ///
     /// # Errors
     /// `Io`, `Corrupt`.
     ///
     /// # Panics
-    /// If the column does not exist.
-    pub fn aggregate(&self, from: i64, to: i64, column: usize) -> Result<Stats> {
-        let whole = self.summary(from, to, column, Parts::ALL)?;
-        Ok(whole.map_or(Stats::empty(self.tree.types[column]), |whole| whole.stats))
-    }
-
-    /// Like `aggregate`, for some aggregate functions only, with the times of first and last row; `None` without rows.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    ///
-    /// # Panics
-    /// If the column does not exist.
+    /// If a column does not exist, or if the type of a range differs from its column's.
     pub fn summary(
         &self,
         from: i64,
         to: i64,
         column: usize,
         parts: Parts,
+        ranges: &[ValueRange],
     ) -> Result<Option<Candle>> {
         let request = AggregateRequest {
             interval: (from, to),
             grid: None,
             columns: &[column],
             parts,
-            ranges: &[],
+            ranges,
         };
         let mut whole = None;
         fold::fold(self.r, self.tree, self.late, request, |_, window| {
@@ -195,41 +186,21 @@ impl<'a, R: PageRead> View<'a, R> {
         Ok(())
     }
 
-    /// Statistics of a column for each window with rows in `from ..= to`, in ascending order. Window k holds the times
-    /// from `origin + k width` up to, not including, `origin + (k + 1) width`.
+    /// Some aggregate functions of several columns for each window of the grid with rows in `interval` that match all
+    /// `ranges`, ascending, in one walk: `f` is called for each column with a window, and with the column's index in
+    /// `columns`.
     ///
     /// # Errors
-    /// `Io`, `Corrupt`; `Limit` if the width is not positive.
+    /// `Io`, `Corrupt`; `Limit` if the width of the windows is not positive.
     ///
     /// # Panics
-    /// If the column does not exist.
-    pub fn windows(
-        &self,
-        from: i64,
-        to: i64,
-        width: i64,
-        origin: i64,
-        column: usize,
-        mut f: impl FnMut(Window),
-    ) -> Result<()> {
-        let columns = (&[column][..], Parts::ALL);
-        let grid = WindowGrid::Even { width, origin };
-        self.windows_of((from, to), grid, columns, |_, window| f(window))
-    }
-
-    /// Like `windows`, for some aggregate functions of several columns in one walk: `f` is called for each column with
-    /// a window, and with the column's index in `columns`.
-    ///
-    /// # Errors
-    /// As `windows`.
-    ///
-    /// # Panics
-    /// If a column does not exist.
+    /// As for `summary`.
     pub fn windows_of(
         &self,
         interval: (i64, i64),
         grid: WindowGrid<'_>,
         (columns, parts): (&[usize], Parts),
+        ranges: &[ValueRange],
         f: impl FnMut(usize, Window),
     ) -> Result<()> {
         let request = AggregateRequest {
@@ -237,7 +208,7 @@ impl<'a, R: PageRead> View<'a, R> {
             grid: Some(grid),
             columns,
             parts,
-            ranges: &[],
+            ranges,
         };
         fold::fold(self.r, self.tree, self.late, request, f)
     }

@@ -48,7 +48,7 @@ pub(super) fn candles(
         at += rows;
     }
     assert_eq!(at, expected.len(), "candles hold every row");
-    let whole = view.summary(from, to, column, Parts::ALL).unwrap();
+    let whole = view.summary(from, to, column, Parts::ALL, &[]).unwrap();
     let times = whole.map(|whole| (whole.first_time, whole.last_time));
     let span = expected.times().first().zip(expected.times().last());
     assert_eq!(times, span.map(|(first, last)| (*first, *last)));

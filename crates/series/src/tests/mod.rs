@@ -14,11 +14,12 @@ mod open_leaf;
 mod structure;
 
 use crate::tree::walk::Step;
-use crate::{Check, Cooling, KeptHot, Link, Packer, Report, SeriesTree, View};
+use crate::{Check, Cooling, KeptHot, Link, Packer, Report, SeriesTree, View, Window, WindowGrid};
 use std::collections::BTreeMap;
 use tidalite_base::SeriesId;
-use tidalite_codec::{ColumnType, Rows, RowsRef};
+use tidalite_codec::{ColumnType, Parts, Rows, RowsRef, Stats};
 use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, Result};
 use tidalite_testkit::ScratchPages;
 
 pub(super) struct World {
@@ -155,6 +156,34 @@ impl World {
         let mut check = Check::new();
         check.tree(&self.pages, &self.tree, claim).unwrap();
         check.extents(&self.pages, &self.table, claim).unwrap()
+    }
+}
+
+impl<R: PageRead> View<'_, R> {
+    /// All statistics of a column over the rows `from ..= to`.
+    pub(super) fn aggregate(&self, from: i64, to: i64, column: usize) -> Result<Stats> {
+        let whole = self.summary(from, to, column, Parts::ALL, &[])?;
+        Ok(whole.map_or(Stats::empty(self.tree.types[column]), |whole| whole.stats))
+    }
+
+    /// All statistics of a column for each window of a grid with rows in `from ..= to`.
+    pub(super) fn windows(
+        &self,
+        from: i64,
+        to: i64,
+        width: i64,
+        origin: i64,
+        column: usize,
+        mut f: impl FnMut(Window),
+    ) -> Result<()> {
+        let grid = WindowGrid::Even { width, origin };
+        self.windows_of(
+            (from, to),
+            grid,
+            (&[column], Parts::ALL),
+            &[],
+            |_, window| f(window),
+        )
     }
 }
 

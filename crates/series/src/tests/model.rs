@@ -357,6 +357,7 @@ fn windows(
         (from, to),
         WindowGrid::Even { width, origin },
         whole,
+        &[],
         |i, window| {
             all[i].push(window);
         },
@@ -391,7 +392,7 @@ fn some_figures(
         (clamp(start), clamp(start + width - 1))
     };
     let grid = WindowGrid::Calendar(&window_at);
-    view.windows_of((from, to), grid, (columns, parts), |i, window| {
+    view.windows_of((from, to), grid, (columns, parts), &[], |i, window| {
         let mut expected = all[i][seen[i]].clone();
         expected.stats = expected.stats.only(parts);
         // Results that differ may be NaN on both sides, which compares as different.
@@ -403,11 +404,11 @@ fn some_figures(
     .unwrap();
     assert!(seen.iter().zip(all).all(|(&seen, all)| seen == all.len()));
     for &column in columns {
-        let mut whole = view.summary(from, to, column, Parts::ALL).unwrap();
+        let mut whole = view.summary(from, to, column, Parts::ALL, &[]).unwrap();
         if let Some(whole) = &mut whole {
             whole.stats = whole.stats.only(parts);
         }
-        let some = view.summary(from, to, column, parts).unwrap();
+        let some = view.summary(from, to, column, parts, &[]).unwrap();
         assert_eq!(format!("{some:?}"), format!("{whole:?}"));
     }
 }

@@ -21,7 +21,7 @@ use crate::node::{HEIGHT_MAX, NODE_LINKS_MAX};
 use crate::row::Row;
 use crate::tree::series_tree::{PENDING_MAX, SeriesTree};
 use tidalite_base::limits::COLUMNS_MAX;
-use tidalite_base::{Corrupt, SeriesId, TxnId};
+use tidalite_base::{Corrupt, SeriesId};
 use tidalite_codec::short;
 use tidalite_codec::{
     Clock, ColumnType, ENCODER_STATE_BYTES, EncoderState, STATS_FIELDS, Stats, last_word,
@@ -328,12 +328,5 @@ impl SeriesTree {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.root.is_none() && self.pending.is_empty() && self.open.is_none()
-    }
-
-    /// The newest transaction that wrote a block referenced by the record.
-    #[must_use]
-    pub fn birth(&self) -> TxnId {
-        let births = self.tops().map(|entry| entry.link.ptr.birth);
-        births.max().unwrap_or_default()
     }
 }

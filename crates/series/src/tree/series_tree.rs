@@ -162,26 +162,6 @@ impl SeriesTree {
             .fold(0, |sum, entry| sum.saturating_add(entry.link.bytes))
     }
 
-    /// Statistics of a whole column. Reads no page.
-    ///
-    /// # Panics
-    /// If the column does not exist.
-    #[must_use]
-    pub fn column_stats(&self, column: usize) -> Stats {
-        let mut all = Stats::empty(self.types[column]);
-        for entry in self.tops() {
-            all.merge_after(&entry.stats[column]);
-        }
-        all
-    }
-
-    /// The newest transaction that added or changed rows in the tree.
-    #[must_use]
-    pub fn data_txn(&self) -> tidalite_base::TxnId {
-        let txns = self.tops().map(|entry| entry.link.data_txn);
-        txns.max().unwrap_or_default()
-    }
-
     /// Asserts invariants 1 and 2 above, and that each column has its encoder state and its statistics.
     pub(crate) fn assert_invariants(&self) {
         assert_eq!(self.root.is_some(), self.height > 0, "a root has a height");

@@ -18,12 +18,12 @@ use crate::txn::open_table::OpenTable;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use std::ops::Bound;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{OnceLock, PoisonError};
 use tidalite_base::SeriesId;
 use tidalite_base::limits::SECOND_FILE_AT;
 use tidalite_delta::DeltaPosition;
-use tidalite_kv::{AppendCursor, Relocation};
+use tidalite_kv::Relocation;
 use tidalite_pager::{Durability, PageRead};
 use tidalite_series::Moving;
 
@@ -288,15 +288,13 @@ fn advance(pass: &mut Pass, tx: &mut WriteTxn, step: &mut Relocation) -> Result<
                 None => At::Records { key: start() },
             }
         }
-        At::Records { key } => match tx.leaves.relocate_records(&mut tx.pages, step, &key)? {
+        At::Records { key } => match tx.leaves.records.relocate(&mut tx.pages, step, &key)? {
             Some(key) => At::Records { key },
             None => At::Extents { key: start() },
         },
         At::Extents { key } => {
-            match tx
-                .leaves
-                .relocate_extents_table(&mut tx.pages, step, &key)?
-            {
+            let packer = &mut tx.leaves.packer;
+            match packer.relocate_table(&mut tx.pages, step, &key)? {
                 Some(key) => At::Extents { key },
                 None => At::Delta(DeltaPosition::default()),
             }
@@ -332,20 +330,12 @@ fn relocate_table(
     let Some(entry) = find_table(&tx.roots, &tx.pages, &found)? else {
         return Ok(None);
     };
-    let (before, mut tree) = (entry.tree, entry.tree);
-    let stop = tree.relocate(&mut tx.pages, step, from)?;
-    if tree != before {
-        tx.tables.push(OpenTable {
-            name: found.clone(),
-            id: entry.id,
-            tree,
-            append_cursor: AppendCursor::default(),
-            types: entry.types,
-            changed: true,
-            created: false,
-            retyped: false,
-            layout: OnceLock::new(),
-        });
+    let before = entry.tree;
+    let mut open = OpenTable::of(found.clone(), entry, false);
+    let stop = open.tree.relocate(&mut tx.pages, step, from)?;
+    if open.tree != before {
+        open.changed = true;
+        tx.tables.push(open);
         tx.keep_table_roots()?;
         tx.tables.clear();
         tx.known.1.clear();

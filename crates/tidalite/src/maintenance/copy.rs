@@ -127,18 +127,7 @@ impl ReadTxn {
 
     fn copy_to(&self, path: &Path, running: &mut Running<'_>) -> Result<u64> {
         let page_size = tidalite_pager::PageRead::page_size(&self.pages);
-        let copy = Options::new()
-            .mode(OpenMode::Create)
-            // A copy may go to a network file system, where only exclusive access is possible.
-            .exclusive(true)
-            .page_size(page_size)
-            .open(path)?;
-        let copied = self.copy_into(&copy, running);
-        drop(copy);
-        if copied.is_err() {
-            discard(path);
-        }
-        copied
+        into_new(path, page_size, |copy| self.copy_into(copy, running))
     }
 
     fn copy_through(
@@ -246,9 +235,29 @@ impl Database {
     }
 }
 
+/// Fills a new database file, which must not exist; removes it again if that fails.
+pub(crate) fn into_new<T>(
+    path: &Path,
+    page_size: usize,
+    fill: impl FnOnce(&Database) -> Result<T>,
+) -> Result<T> {
+    let db = Options::new()
+        .mode(OpenMode::Create)
+        // The new file may be on a network file system, where only exclusive access is possible.
+        .exclusive(true)
+        .page_size(page_size)
+        .open(path)?;
+    let filled = fill(&db);
+    drop(db);
+    if filled.is_err() {
+        discard(path);
+    }
+    filled
+}
+
 /// Removes an unfinished database and its lock file, so that they neither prevent the next attempt nor take space on
 /// a full disk.
-pub(crate) fn discard(path: &Path) {
+fn discard(path: &Path) {
     let mut lock = path.as_os_str().to_owned();
     lock.push("-lock");
     for file in [path.as_os_str(), &lock] {

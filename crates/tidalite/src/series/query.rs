@@ -262,13 +262,7 @@ impl<'s, F: Figures> Query<'s, F> {
     fn summary_of_tree(&self, column: usize, parts: Parts) -> Result<Aggregate> {
         let (from, to) = self.ends()?;
         let view = self.series.view();
-        let whole = match self.filters.is_empty() {
-            true => view.summary(from, to, column, parts)?,
-            false => {
-                let matching = view.matching(self.filters.clone());
-                matching.summary(from, to, column, parts)?
-            }
-        };
+        let whole = view.summary(from, to, column, parts, &self.filters)?;
         let column = &self.series.info().schema.columns[column];
         Ok(whole.map_or_else(
             || Aggregate::empty(column, parts),
@@ -461,13 +455,7 @@ impl<F: Figures> Query<'_, F> {
         };
         let view = self.series.view();
         let asked = (columns, parts);
-        grid.with(|grid| match self.filters.is_empty() {
-            true => view.windows_of((from, to), grid, asked, f),
-            false => {
-                let matching = view.matching(self.filters.clone());
-                matching.windows_of((from, to), grid, asked, f)
-            }
-        })?;
+        grid.with(|grid| view.windows_of((from, to), grid, asked, &self.filters, f))?;
         Ok(())
     }
 }

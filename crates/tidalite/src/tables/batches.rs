@@ -5,7 +5,7 @@
 //! 1. `ends` is the range of keys that were not read yet.
 //! 2. Nothing is read after an error or after the last entry.
 
-use crate::tables::bounds::{Ends, owned};
+use crate::tables::bounds::{Ends, is_before, owned};
 use crate::tables::codec::{TableKey, TableValue, key_of};
 use crate::tables::key_range::KeyRange;
 use crate::tables::table::Table;
@@ -67,19 +67,10 @@ fn read_batch<K: TableKey + ?Sized, V: TableValue + ?Sized>(
     batch: &mut Vec<(K::Owned, V::Owned)>,
 ) -> Result<()> {
     let mut cursor = table.cursor_as::<[u8], V>();
-    let mut found = match from {
-        Bound::Unbounded => cursor.first()?,
-        Bound::Included(key) => cursor.seek_ge(key)?,
-        Bound::Excluded(key) => cursor.seek_gt(key)?,
-    };
+    let mut found = cursor.begin_at(from)?;
     while found {
         let key = cursor.key();
-        let within = match to {
-            Bound::Unbounded => true,
-            Bound::Included(last) => key <= &last[..],
-            Bound::Excluded(end) => key < &end[..],
-        };
-        if !within {
+        if !is_before(key, to) {
             break;
         }
         batch.push((key_of::<K>(&table.named, key)?, cursor.value()?));

@@ -9,6 +9,12 @@ use tidalite_base::after_prefix;
 /// Lower and upper bound of a range of keys.
 pub(crate) type Ends = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
+/// Whether a key lies before the end of a range with this upper bound.
+pub(crate) fn is_before(key: &[u8], to: &Bound<Vec<u8>>) -> bool {
+    let to = to.as_ref().map(Vec::as_slice);
+    (Bound::Unbounded, to).contains(key)
+}
+
 pub(crate) fn owned((from, to): KeyBounds<'_>) -> Ends {
     (from.map(Cow::into_owned), to.map(Cow::into_owned))
 }

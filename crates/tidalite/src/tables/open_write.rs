@@ -142,17 +142,8 @@ impl WriteTxn {
                 TableEntry { id, tree, types }
             }
         };
-        self.tables.push(OpenTable {
-            name: name.to_owned(),
-            id: entry.id,
-            tree: entry.tree,
-            types: entry.types,
-            append_cursor: AppendCursor::default(),
-            changed: created,
-            created,
-            retyped: false,
-            layout: OnceLock::new(),
-        });
+        let opened = OpenTable::of(name.to_owned(), entry, created);
+        self.tables.push(opened);
         Ok(Some(self.tables.len() - 1))
     }
 

@@ -183,11 +183,9 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> Iterator for TableRange<'
     fn next(&mut self) -> Option<Self::Item> {
         self.taken(|this| {
             let front = &mut this.front;
-            let there = match &this.ends.0 {
-                _ if front.is_at_entry() => front.next()?,
-                Bound::Unbounded => front.first()?,
-                Bound::Included(key) => front.seek_ge(key)?,
-                Bound::Excluded(key) => front.seek_gt(key)?,
+            let there = match front.is_at_entry() {
+                true => front.next()?,
+                false => front.begin_at(&this.ends.0)?,
             };
             if there {
                 front.entry_as::<K, V>()

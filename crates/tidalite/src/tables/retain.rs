@@ -1,6 +1,6 @@
 //! Removing entries of a table by a predicate.
 
-use crate::tables::bounds::{Ends, owned};
+use crate::tables::bounds::{Ends, is_before, owned};
 use crate::tables::key_range::KeyRange;
 use crate::tables::table_mut::TableMut;
 use crate::types::error::Result;
@@ -75,20 +75,11 @@ impl TableMut<'_> {
         let mut runs: Vec<Run> = Vec::new();
         let view = self.view()?;
         let mut cursor = view.cursor();
-        let mut there = match from {
-            Bound::Unbounded => cursor.first()?,
-            Bound::Included(key) => cursor.seek_ge(key)?,
-            Bound::Excluded(key) => cursor.seek_gt(key)?,
-        };
+        let mut there = cursor.begin_at(from)?;
         let mut follows = false;
         while there {
             let key = cursor.key();
-            let inside = match to {
-                Bound::Unbounded => true,
-                Bound::Included(to) => key <= to.as_slice(),
-                Bound::Excluded(to) => key < to.as_slice(),
-            };
-            if !inside {
+            if !is_before(key, to) {
                 break;
             }
             if !follows && runs.len() == RUNS_MAX {

@@ -10,7 +10,7 @@ use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
-use tidalite_kv::PutRow;
+use tidalite_kv::{AllowedPosition, PutRow};
 
 /// A table of sets in a write transaction, for changes: each key has a sorted set of values. Keys are of type `K`,
 /// values of type `V`; both are plain bytes by default.
@@ -72,11 +72,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// [`put_many`](Self::put_many) or [`extend`](Self::extend). Pairs that ascend after the last pair of the table
     /// need no descent.
     pub fn put(&mut self, key: &K, value: &V) -> Result<bool> {
-        let (key, value) = (&key.key_code(), &value.key_code());
-        self.txn
-            .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
-                tree.pairs().insert_hinted(pages, append_cursor, key, value)
-            })
+        self.put_at(key, value, AllowedPosition::Any)
     }
 
     /// Stores many values of one key; returns the number of values that are new.
@@ -150,13 +146,7 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// # Cost
     /// A descent for the first pair that is appended, none for the pairs that follow.
     pub fn append(&mut self, key: &K, value: &V) -> Result<()> {
-        let (key, value) = (&key.key_code(), &value.key_code());
-        let behind =
-            self.txn
-                .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
-                    tree.pairs().append_hinted(pages, append_cursor, key, value)
-                })?;
-        self.in_order(behind)
+        self.append_at(key, value, AllowedPosition::LastOfTable)
     }
 
     /// Appends a value that is greater than all other values of its key.
@@ -168,14 +158,20 @@ impl<'t, K: TableKey + ?Sized, V: TableKey + ?Sized> SetTableMut<'t, K, V> {
     /// # Cost
     /// As for `put`.
     pub fn append_value(&mut self, key: &K, value: &V) -> Result<()> {
-        let (key, value) = (&key.key_code(), &value.key_code());
-        let behind =
-            self.txn
-                .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
-                    tree.pairs()
-                        .append_to_key_hinted(pages, append_cursor, key, value)
-                })?;
+        self.append_at(key, value, AllowedPosition::LastOfKey)
+    }
+
+    fn append_at(&mut self, key: &K, value: &V, at: AllowedPosition) -> Result<()> {
+        let behind = self.put_at(key, value, at)?;
         self.in_order(behind)
+    }
+
+    fn put_at(&mut self, key: &K, value: &V, at: AllowedPosition) -> Result<bool> {
+        let pair = (&key.key_code()[..], &value.key_code()[..]);
+        self.txn
+            .change_table_with_cursor(self.index, |tree, append_cursor, pages| {
+                tree.pairs().insert_hinted(pages, append_cursor, pair, at)
+            })
     }
 
     fn in_order(&self, behind: bool) -> Result<()> {

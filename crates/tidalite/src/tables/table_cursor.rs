@@ -7,6 +7,7 @@ use crate::tables::table::Table;
 use crate::txn::pages::Pages;
 use crate::types::error::{Error, Result};
 use std::marker::PhantomData;
+use std::ops::Bound;
 use tidalite_kv::{Cursor, PutRow, Tree, Value};
 
 #[cold]
@@ -81,6 +82,42 @@ impl Table<'_> {
     }
 }
 
+macro_rules! moves {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $of:ident)?);)*) => {
+        impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'_, K, V> {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                /// A damaged or unreadable page.
+                pub fn $name(&mut self $(, $arg: &$of)?) -> Result<bool> {
+                    self.check()?;
+                    Ok(self.inner.$name($(&$arg.key_code())?)?)
+                }
+            )*
+        }
+    };
+}
+
+moves! {
+    /// Moves to the first entry.
+    first();
+    /// Moves to the last entry.
+    last();
+    /// Moves to the previous entry.
+    previous();
+    /// Moves to the entry with exactly this key. If there is none, moves as `seek_ge` does and returns false.
+    seek(key: K);
+    /// Moves to the first entry whose key is greater than or equal to `key` (ceiling).
+    seek_ge(key: K);
+    /// Moves to the first entry whose key is greater than `key`.
+    seek_gt(key: K);
+    /// Moves to the last entry whose key is less than or equal to `key` (floor).
+    seek_le(key: K);
+    /// Moves to the last entry whose key is less than `key`.
+    seek_lt(key: K);
+}
+
 impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
     #[inline]
     fn check(&self) -> Result<()> {
@@ -88,33 +125,6 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
             None => Ok(()),
             Some(found) => Err(damaged(found)),
         }
-    }
-
-    /// Moves to the first entry whose key is greater than `key`.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_gt(&mut self, key: &K) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.seek_gt(&key.key_code())?)
-    }
-
-    /// Moves to the last entry whose key is less than `key`.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_lt(&mut self, key: &K) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.seek_lt(&key.key_code())?)
-    }
-
-    /// Moves to the entry with exactly this key. If there is none, moves as `seek_ge` does and returns false.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek(&mut self, key: &K) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.seek(&key.key_code())?)
     }
 
     /// Moves to the entry with this rank: the number of entries before it. Cost: one page per level.
@@ -197,42 +207,6 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         Ok(Some(Table::of(self.pages, sub, self.named.clone())))
     }
 
-    /// Moves to the first entry.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn first(&mut self) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.first()?)
-    }
-
-    /// Moves to the last entry.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn last(&mut self) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.last()?)
-    }
-
-    /// Moves to the first entry whose key is greater than or equal to `key` (ceiling).
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_ge(&mut self, key: &K) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.seek_ge(&key.key_code())?)
-    }
-
-    /// Moves to the last entry whose key is less than or equal to `key` (floor).
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_le(&mut self, key: &K) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.seek_le(&key.key_code())?)
-    }
-
     /// Moves to the next entry.
     ///
     /// # Errors
@@ -255,15 +229,6 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
     fn next_elsewhere(&mut self) -> Result<bool> {
         self.check()?;
         Ok(self.inner.next()?)
-    }
-
-    /// Moves to the previous entry.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn previous(&mut self) -> Result<bool> {
-        self.check()?;
-        Ok(self.inner.previous()?)
     }
 
     /// Passes the current entry and the entries after it to `put`, up to the next nested table. Returns true if the
@@ -342,6 +307,17 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursor<'a, K, V> {
         self.inner.renew(tree, &table.pages);
         (self.pages, self.damage) = (table.pages, None);
         self.named = table.named.clone();
+    }
+}
+
+impl<V: TableValue + ?Sized> TableCursor<'_, [u8], V> {
+    /// Moves to the first entry of a range with this lower bound.
+    pub(crate) fn begin_at(&mut self, from: &Bound<Vec<u8>>) -> Result<bool> {
+        match from {
+            Bound::Unbounded => self.first(),
+            Bound::Included(key) => self.seek_ge(key),
+            Bound::Excluded(key) => self.seek_gt(key),
+        }
     }
 }
 

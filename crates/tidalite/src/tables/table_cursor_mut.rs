@@ -88,6 +88,40 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'t, K, V> {
     }
 }
 
+macro_rules! moves {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $of:ident)?) = $end:expr;)*) => {
+        impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                /// A damaged or unreadable page.
+                pub fn $name(&mut self $(, $arg: &$of)?) -> Result<bool> {
+                    $(let $arg = &$arg.key_code()[..];)?
+                    self.go(|cursor| cursor.$name($($arg)?), $end)
+                }
+            )*
+        }
+    };
+}
+
+moves! {
+    /// Moves to the first entry.
+    first() = At::After;
+    /// Moves to the last entry.
+    last() = At::Before;
+    /// Moves to the entry with exactly this key. If there is none, moves to the gap where it would be.
+    seek(key: K) = At::Gap(key.to_vec());
+    /// Moves to the first entry whose key is greater than or equal to `key` (ceiling).
+    seek_ge(key: K) = At::After;
+    /// Moves to the first entry whose key is greater than `key`.
+    seek_gt(key: K) = At::After;
+    /// Moves to the last entry whose key is less than or equal to `key` (floor).
+    seek_le(key: K) = At::Before;
+    /// Moves to the last entry whose key is less than `key`.
+    seek_lt(key: K) = At::Before;
+}
+
 impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> {
     /// Moves to the entry that a read cursor reaches with the move `go`, or to `end` if it reaches none.
     fn go(
@@ -107,63 +141,6 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableCursorMut<'_, '_, K, V> 
             None => end,
         };
         Ok(self.is_at_entry())
-    }
-
-    /// Moves to the first entry.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn first(&mut self) -> Result<bool> {
-        self.go(|cursor| cursor.first(), At::After)
-    }
-
-    /// Moves to the last entry.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn last(&mut self) -> Result<bool> {
-        self.go(|cursor| cursor.last(), At::Before)
-    }
-
-    /// Moves to the entry with exactly this key. If there is none, moves to the gap where it would be.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek(&mut self, key: &K) -> Result<bool> {
-        let key = key.key_code();
-        self.go(|cursor| cursor.seek(&key), At::Gap(key.to_vec()))
-    }
-
-    /// Moves to the first entry whose key is greater than or equal to `key` (ceiling).
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_ge(&mut self, key: &K) -> Result<bool> {
-        self.go(|cursor| cursor.seek_ge(&key.key_code()), At::After)
-    }
-
-    /// Moves to the first entry whose key is greater than `key`.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_gt(&mut self, key: &K) -> Result<bool> {
-        self.go(|cursor| cursor.seek_gt(&key.key_code()), At::After)
-    }
-
-    /// Moves to the last entry whose key is less than or equal to `key` (floor).
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_le(&mut self, key: &K) -> Result<bool> {
-        self.go(|cursor| cursor.seek_le(&key.key_code()), At::Before)
-    }
-
-    /// Moves to the last entry whose key is less than `key`.
-    ///
-    /// # Errors
-    /// A damaged or unreadable page.
-    pub fn seek_lt(&mut self, key: &K) -> Result<bool> {
-        self.go(|cursor| cursor.seek_lt(&key.key_code()), At::Before)
     }
 
     /// Moves to the next entry.

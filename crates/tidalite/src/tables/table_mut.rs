@@ -458,9 +458,8 @@ impl<K: TableKey + ?Sized, V: TableValue + ?Sized> TableMut<'_, K, V> {
             Bound::Excluded(key) => Some(key.to_vec()),
             Bound::Included(key) => Some(after(key)),
         };
-        let removed = self.change(MissingTable::Ignore, &mut |pages, table| match &to {
-            Some(to) => table.remove_range(pages, &from, to),
-            None => table.remove_from(pages, &from),
+        let removed = self.change(MissingTable::Ignore, &mut |pages, table| {
+            table.remove_between(pages, &from, to.as_deref())
         })?;
         Ok(removed.unwrap_or(0))
     }
@@ -524,16 +523,13 @@ impl<K: TableKey + ?Sized> TableMut<'_, K> {
     /// Stores a value of `len` bytes under a key. The value begins as zeros, and `fill` writes it. Returns true if the
     /// key is new.
     ///
-    /// `fill` gets the bytes in the page itself if the value is no longer than a quarter of a page and is stored in the
-    /// leaf next to its key, and if the table has pages of its own. Otherwise (for a long value, or in a small nested
-    /// table) `fill` gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
+    /// `fill` gets a memory buffer, which is then stored. A panic of `fill` breaks the transaction.
     ///
     /// # Errors
     /// As for `put`.
     ///
     /// # Cost
-    /// If `fill` writes in the page, two descents and a copy of zeros, which is more than `put` costs with existing
-    /// bytes. Otherwise as for `put`.
+    /// As for `put`.
     pub fn reserve(&mut self, key: &K, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<bool> {
         let key = &key.key_code();
         let mut fill = Some(fill);

@@ -30,8 +30,8 @@ struct OpenTree {
 
 /// The series trees of a write transaction.
 pub(crate) struct Leaves {
-    records: Tree,
-    packer: Packer,
+    pub(crate) records: Tree,
+    pub(crate) packer: Packer,
     trees: HashMap<SeriesId, OpenTree>,
     open_bytes_max: usize,
 }
@@ -158,27 +158,6 @@ impl Leaves {
             (next, time) = (SeriesId(beyond), i64::MIN);
         }
         Ok(Some((next, time)))
-    }
-
-    /// Moves pages of the table of series records, as a step of compaction. Returns the key at which the next step
-    /// continues.
-    pub(crate) fn relocate_records<W: PageWrite>(
-        &mut self,
-        pages: &mut W,
-        step: &mut Relocation,
-        from: &[u8],
-    ) -> Result<Option<Vec<u8>>> {
-        Ok(self.records.relocate(pages, step, from)?)
-    }
-
-    /// Moves pages of the table of extents, as a step of compaction. Returns the key at which the next step continues.
-    pub(crate) fn relocate_extents_table<W: PageWrite>(
-        &mut self,
-        pages: &mut W,
-        step: &mut Relocation,
-        from: &[u8],
-    ) -> Result<Option<Vec<u8>>> {
-        Ok(self.packer.relocate_table(pages, step, from)?)
     }
 
     /// Closes open leaves if all of them together exceed their memory limit.

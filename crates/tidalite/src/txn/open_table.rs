@@ -36,6 +36,21 @@ pub(crate) struct OpenTable {
 }
 
 impl OpenTable {
+    /// A table with this catalog entry; `created` if the catalog does not contain the entry yet.
+    pub(crate) fn of(name: String, entry: TableEntry, created: bool) -> Self {
+        Self {
+            name,
+            id: entry.id,
+            tree: entry.tree,
+            types: entry.types,
+            append_cursor: AppendCursor::default(),
+            changed: created,
+            created,
+            retyped: false,
+            layout: OnceLock::new(),
+        }
+    }
+
     /// The catalog entry that this table should have.
     pub(crate) fn entry(&self) -> TableEntry {
         TableEntry {

@@ -145,27 +145,8 @@ impl ReadTxn {
     pub(crate) fn begin(pages: Snapshot, scan_threads: usize) -> Result<Self> {
         let roots = Roots::decode(pages.app())?;
         let catalog = Arc::new(CatalogCache::new(&roots, Arc::default()));
-        Self::decoded(pages, roots, catalog, scan_threads)
-    }
-
-    fn decoded(
-        pages: Snapshot,
-        roots: Roots,
-        catalog: Arc<CatalogCache>,
-        scan_threads: usize,
-    ) -> Result<Self> {
-        let cache = CommitCache {
-            shown: Some(pages.shown()),
-            delta: Delta::load(&pages, &roots.delta)?,
-            roots,
-            catalog,
-            series: SeriesCache::default(),
-            tables: TableCache::default(),
-            open: Vec::new(),
-            scan_threads,
-        };
-        let cache = Arc::new(cache);
-        Ok(Self { pages, cache })
+        let shown = Some(pages.shown());
+        Self::decoded(pages, shown, (roots, catalog), Vec::new(), scan_threads)
     }
 
     /// Takes over a snapshot like `begin`, reusing the parts of the previous commit's decoded state that have not
@@ -190,7 +171,8 @@ impl ReadTxn {
             Some(cache) if cache.catalog.is_of(&roots) => Arc::clone(&cache.catalog),
             _ => Arc::new(CatalogCache::new(&roots, Arc::clone(&newest.writer_series))),
         };
-        let own = Self::decoded(pages, roots, catalog, scan_threads)?;
+        let shown = Some(pages.shown());
+        let own = Self::decoded(pages, shown, (roots, catalog), Vec::new(), scan_threads)?;
         newest.cache.store(Some(Arc::clone(&own.cache)));
         Ok(own)
     }
@@ -224,17 +206,26 @@ impl<S: ReadSource> Reading<S> {
         (roots, catalog): (Roots, Arc<CatalogCache>),
         open: Vec<OpenTable>,
     ) -> Result<Self> {
-        let cache = CommitCache {
-            shown: None,
+        Self::decoded(pages, None, (roots, catalog), open, 0)
+    }
+
+    fn decoded(
+        pages: S,
+        shown: Option<Shown>,
+        (roots, catalog): (Roots, Arc<CatalogCache>),
+        open: Vec<OpenTable>,
+        scan_threads: usize,
+    ) -> Result<Self> {
+        let cache = Arc::new(CommitCache {
+            shown,
             delta: Delta::load(&pages, &roots.delta)?,
-            catalog,
             roots,
+            catalog,
             series: SeriesCache::default(),
             tables: TableCache::default(),
             open,
-            scan_threads: 0,
-        };
-        let cache = Arc::new(cache);
+            scan_threads,
+        });
         Ok(Self { pages, cache })
     }
 

@@ -17,6 +17,7 @@
 //!    page of the requested length.
 
 use tidalite_base::limits::PAGE_SIZE_MAX;
+use tidalite_base::varint;
 
 /// Number of bytes that are compared at once.
 const LINE: usize = 64;
@@ -79,21 +80,13 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     same + rest.take_while(|(a, b)| a == b).count()
 }
 
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 fn put_step(out: &mut Vec<u8>, literal: &[u8], copied: usize, moved: i64) {
     debug_assert!(copied > 0 || !literal.is_empty(), "an empty step");
-    put_varint(out, literal.len() as u64);
+    varint::push(out, literal.len() as u64);
     out.extend_from_slice(literal);
-    put_varint(out, copied as u64);
+    varint::push(out, copied as u64);
     if copied > 0 {
-        put_varint(out, (moved << 1 ^ moved >> 63) as u64);
+        varint::push(out, (moved << 1 ^ moved >> 63) as u64);
     }
 }
 

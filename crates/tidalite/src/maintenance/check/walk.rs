@@ -37,7 +37,7 @@ pub(super) struct Walk<'a, 'w> {
     pub(super) pages: &'a Watched<'a, 'w>,
     pub(super) roots: &'a Roots,
     version: Option<&'a str>,
-    findings: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
     more: u64,
     /// Whether all series are known, because no page of the catalog is damaged.
     pub(super) catalog_is_whole: bool,
@@ -79,11 +79,6 @@ impl<'a, 'w> Walk<'a, 'w> {
         } else {
             self.more += 1;
         }
-    }
-
-    /// Whether anything was found in this version so far.
-    pub(super) fn has_findings(&self) -> bool {
-        !self.findings.is_empty()
     }
 
     pub(super) fn problem(&mut self, problem: impl ToString) {
@@ -212,87 +207,58 @@ impl<'a, 'w> Walk<'a, 'w> {
                 self.problem(format!("table {name}: its number {id} cannot be"));
             }
             let damages = self.tree(&name, &tree, Whose::User)?;
-            match layout.filter(|_| damages.is_empty()) {
-                Some(TableLayout::Hash) => self.hash_table(&name, &tree)?,
-                Some(TableLayout::Buffered) => self.buffered_table(&name, &tree)?,
-                Some(TableLayout::Topics) => self.topics(&name, &tree)?,
-                Some(TableLayout::Queue) => self.queue(&name, &tree)?,
-                Some(TableLayout::Bucket) => self.bucket(&name, &tree)?,
-                Some(TableLayout::Containers) => {
-                    if self.containers(&name, &tree)? {
-                        containers.push((name, tree));
-                    }
-                }
-                Some(TableLayout::Relation) => self.relation(&name, &tree)?,
-                Some(TableLayout::Rows) | None => {}
+            if let Some(layout) = layout.filter(|_| damages.is_empty())
+                && self.layout(layout, &name, &tree)?
+                && layout == TableLayout::Containers
+            {
+                containers.push((name, tree));
             }
         }
         Ok(containers)
     }
 
-    fn hash_table(&mut self, name: &str, tree: &Tree) -> Result<()> {
-        let mut problems = Vec::new();
-        let checked = HashReader::open(tree, self.pages)
-            .and_then(|table| table.check(&mut |problem| problems.push(problem)));
-        self.index(&format!("hash table {name}"), problems, checked)
-    }
-
-    fn buffered_table(&mut self, name: &str, tree: &Tree) -> Result<()> {
-        let mut problems = Vec::new();
-        let checked = BufferedReader::open(tree, self.pages)
-            .and_then(|table| table.check(&mut |problem| problems.push(problem)));
-        self.index(&format!("buffered table {name}"), problems, checked)
-    }
-
-    fn topics(&mut self, name: &str, tree: &Tree) -> Result<()> {
-        let mut problems = Vec::new();
-        let checked = TopicsReader::open(tree, self.pages)
-            .and_then(|topics| topics.check(&mut |problem| problems.push(problem)));
-        self.index(&format!("topics {name}"), problems, checked)
-    }
-
-    fn queue(&mut self, name: &str, tree: &Tree) -> Result<()> {
-        let mut problems = Vec::new();
-        let checked = QueueReader::open(tree, self.pages)
-            .and_then(|queue| queue.check(&mut |problem| problems.push(problem)));
-        self.index(&format!("queue {name}"), problems, checked)
-    }
-
-    fn bucket(&mut self, name: &str, tree: &Tree) -> Result<()> {
-        let mut problems = Vec::new();
-        let checked = BucketReader::open(tree, self.pages)
-            .and_then(|bucket| bucket.check(&mut |problem| problems.push(problem)));
-        self.index(&format!("bucket {name}"), problems, checked)
-    }
-
-    fn relation(&mut self, name: &str, tree: &Tree) -> Result<()> {
-        let mut problems = Vec::new();
-        let checked = RelationReader::open(tree, self.pages)
-            .and_then(|relation| relation.check(&mut |problem| problems.push(problem)));
-        self.index(&format!("relation {name}"), problems, checked)
-    }
-
-    /// Checks a table of containers without the series; returns whether it is sound.
-    fn containers(&mut self, name: &str, tree: &Tree) -> Result<bool> {
-        let mut problems = Vec::new();
-        let checked = ContainersReader::open(tree, self.pages)
-            .and_then(|table| table.check(&mut |problem| problems.push(problem)));
-        let is_sound = problems.is_empty() && checked.is_ok();
-        self.index(&format!("containers {name}"), problems, checked)?;
-        Ok(is_sound)
-    }
-
-    fn index(
-        &mut self,
-        what: &str,
-        problems: Vec<String>,
-        checked: tidalite_pager::Result<()>,
-    ) -> Result<()> {
+    /// Checks the parts of a table with a layout of its own (containers without their series); returns whether it is
+    /// sound.
+    fn layout(&mut self, layout: TableLayout, name: &str, tree: &Tree) -> Result<bool> {
+        let (mut problems, r) = (Vec::new(), self.pages);
+        let push = &mut |problem| problems.push(problem);
+        let (what, checked) = match layout {
+            TableLayout::Rows => return Ok(true),
+            TableLayout::Hash => (
+                "hash table",
+                HashReader::open(tree, r).and_then(|table| table.check(push)),
+            ),
+            TableLayout::Buffered => (
+                "buffered table",
+                BufferedReader::open(tree, r).and_then(|table| table.check(push)),
+            ),
+            TableLayout::Topics => (
+                "topics",
+                TopicsReader::open(tree, r).and_then(|topics| topics.check(push)),
+            ),
+            TableLayout::Queue => (
+                "queue",
+                QueueReader::open(tree, r).and_then(|queue| queue.check(push)),
+            ),
+            TableLayout::Bucket => (
+                "bucket",
+                BucketReader::open(tree, r).and_then(|bucket| bucket.check(push)),
+            ),
+            TableLayout::Containers => (
+                "containers",
+                ContainersReader::open(tree, r).and_then(|table| table.check(push)),
+            ),
+            TableLayout::Relation => (
+                "relation",
+                RelationReader::open(tree, r).and_then(|relation| relation.check(push)),
+            ),
+        };
+        let (what, is_sound) = (format!("{what} {name}"), problems.is_empty());
         for problem in problems {
             self.problem(format!("{what}: {problem}"));
         }
-        self.note(what, checked.map_err(Into::into))?;
-        Ok(())
+        let checked = self.note(&what, checked.map_err(Into::into))?;
+        Ok(is_sound && checked.is_some())
     }
 
     fn entries(&self, tree: &Tree) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {

@@ -30,7 +30,7 @@ use crate::catalog::retention::policy_of;
 use crate::catalog::roots::{Roots, owner};
 use crate::catalog::texts::TextCache;
 use crate::database::handle::Database;
-use crate::database::options::{OpenMode, Options};
+use crate::maintenance::copy::into_new;
 use crate::maintenance::watch::{Running, Watch};
 use crate::types::error::Result;
 use collect::Collected;
@@ -107,19 +107,10 @@ impl<'a> Salvage<'a> {
     /// the new file exists or cannot be written; [`Cancelled`](crate::ErrorKind::Cancelled) if the watch stops the
     /// salvage.
     pub fn to(self, path: impl AsRef<Path>) -> Result<SalvageReport> {
-        let (raw, path) = (self.raw()?, path.as_ref());
-        let db = Options::new()
-            .mode(OpenMode::Create)
-            // The new file may be on a network file system, where only exclusive access is possible.
-            .exclusive(true)
-            .page_size(raw.page_size())
-            .open(path)?;
-        let saved = save(&raw, &db, self.watch);
-        drop(db);
-        if saved.is_err() {
-            crate::maintenance::copy::discard(path);
-        }
-        saved
+        let raw = self.raw()?;
+        into_new(path.as_ref(), raw.page_size(), |db| {
+            save(&raw, db, self.watch)
+        })
     }
 
     /// Saves the intact data into an open, empty database, with one commit.

@@ -1,8 +1,9 @@
 //! Integers in a variable number of bytes: seven bits in each byte, the lowest bits first; all bytes except the last
 //! have bit 7 set. Signed integers are zigzag-encoded first, so that small negative numbers are also short.
 
-/// Appends an integer.
-pub(crate) fn push(bytes: &mut Vec<u8>, mut value: u128) {
+/// Appends an integer of at most 64 bits.
+#[inline]
+pub fn push(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -10,16 +11,26 @@ pub(crate) fn push(bytes: &mut Vec<u8>, mut value: u128) {
     bytes.push(value as u8);
 }
 
+/// Appends an integer of at most 128 bits.
+pub fn push_wide(bytes: &mut Vec<u8>, mut value: u128) {
+    while value > u64::MAX.into() {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    push(bytes, value as u64);
+}
+
 /// Appends a signed integer.
-pub(crate) fn push_signed(bytes: &mut Vec<u8>, value: i128) {
-    push(bytes, (value << 1 ^ value >> 127).cast_unsigned());
+pub fn push_signed(bytes: &mut Vec<u8>, value: i128) {
+    push_wide(bytes, (value << 1 ^ value >> 127).cast_unsigned());
 }
 
 macro_rules! read {
     ($(#[$doc:meta])* $name:ident, $value:ty) => {
         $(#[$doc])*
+        #[must_use]
         #[inline]
-        pub(crate) fn $name(bytes: &[u8]) -> Option<($value, usize)> {
+        pub fn $name(bytes: &[u8]) -> Option<($value, usize)> {
             let mut value: $value = 0;
             for (at, &byte) in bytes.iter().enumerate() {
                 let bits = <$value>::from(byte & 0x7f);
@@ -49,21 +60,24 @@ read! {
 }
 
 /// Reads a signed integer of at most 64 bits.
+#[must_use]
 #[inline]
-pub(crate) fn read_signed(bytes: &[u8]) -> Option<(i64, usize)> {
+pub fn read_signed(bytes: &[u8]) -> Option<(i64, usize)> {
     let (value, len) = read(bytes)?;
     Some(((value >> 1).cast_signed() ^ -(value & 1).cast_signed(), len))
 }
 
 /// Reads a signed integer of at most 128 bits.
-pub(crate) fn read_wide_signed(bytes: &[u8]) -> Option<(i128, usize)> {
+#[must_use]
+pub fn read_wide_signed(bytes: &[u8]) -> Option<(i128, usize)> {
     let (value, len) = read_wide(bytes)?;
     Some(((value >> 1).cast_signed() ^ -(value & 1).cast_signed(), len))
 }
 
 /// Length in bytes of the integer at the beginning of `bytes`.
+#[must_use]
 #[inline]
-pub(crate) fn len(bytes: &[u8]) -> Option<usize> {
+pub fn len(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte < 0x80).map(|at| at + 1)
 }
 
@@ -75,7 +89,7 @@ mod tests {
     fn integers_are_read_back_and_longer_forms_are_refused() {
         for value in [0, 1, 127, 128, 300, u64::MAX.into(), u128::MAX] {
             let mut bytes = Vec::new();
-            push(&mut bytes, value);
+            push_wide(&mut bytes, value);
             assert_eq!(read_wide(&bytes), Some((value, bytes.len())));
             assert_eq!(len(&bytes), Some(bytes.len()));
             assert_eq!(read(&bytes).is_some(), value <= u64::MAX.into());
@@ -89,7 +103,7 @@ mod tests {
         let beyond = u128::from(u64::MAX) + 1;
         for value in (0..128).flat_map(|bit| [1u128 << bit, (1 << bit) - 1, beyond - 1, beyond]) {
             let mut bytes = Vec::new();
-            push(&mut bytes, value);
+            push_wide(&mut bytes, value);
             let narrow = u64::try_from(value).ok();
             assert_eq!(read(&bytes), narrow.map(|value| (value, bytes.len())));
             for cut in 0..bytes.len() {
