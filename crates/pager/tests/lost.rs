@@ -346,7 +346,7 @@ fn a_page_of_the_free_space_alone_shows_that_the_newest_record_is_stale() {
         alone[0] += u32::from(over == [true, false]);
         alone[1] += u32::from(over == [false, true]);
     }
-    println!("by the root, by the directory of dead ranges: {alone:?}");
+    println!("by the root, by the directory of pending ranges: {alone:?}");
     assert!(alone.iter().all(|cases| *cases > 0), "{alone:?}");
 }
 

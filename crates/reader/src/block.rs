@@ -24,7 +24,7 @@ pub mod kind {
     pub const FREE_DIRECTORY: u8 = 7;
     /// A bitmap page of the free space.
     pub const FREE_BITMAP: u8 = 8;
-    /// A list of dead ranges: pages that commits have freed and snapshots may still see.
+    /// A list of pending ranges: pages that commits have freed and snapshots may still see.
     pub const DEAD_LIST: u8 = 9;
     /// The tail page of the delta, which holds the newest rows of series.
     pub const TAIL: u8 = 10;
@@ -38,7 +38,7 @@ pub mod kind {
     pub const NODE_STATISTICS: u8 = 14;
     /// The record of the delta, which lists its tail page and runs.
     pub const DELTA_RECORD: u8 = 15;
-    /// A directory of the lists of dead ranges.
+    /// A directory of the lists of pending ranges.
     pub const DEAD_DIRECTORY: u8 = 16;
     /// The table of pins (named snapshots).
     pub const PINS: u8 = 17;

@@ -470,12 +470,12 @@ impl Check {
                     };
                     if range.page < least + first_page(self.page_size as usize) || end > most {
                         problems.push(format!(
-                            "list of dead ranges at byte {at}: {range:?} is not in the file"
+                            "list of pending ranges at byte {at}: {range:?} is not in the file"
                         ));
                     }
                     if range.birth > stack.newest_birth || range.freed < stack.oldest_freed {
                         problems.push(format!(
-                            "list of dead ranges at byte {at}: {range:?} is not of its stack"
+                            "list of pending ranges at byte {at}: {range:?} is not of its stack"
                         ));
                     }
                 }
@@ -485,12 +485,12 @@ impl Check {
                 self.problem(problem);
             }
             for at in lists {
-                self.claim(at, 1, "lists of dead ranges");
+                self.claim(at, 1, "lists of pending ranges");
             }
             match walked {
                 Err(error) => self.problem(error),
                 Ok(()) if pages != stack.pages => self.problem(format!(
-                    "dead ranges held by transaction {}: {pages} pages, expected {}",
+                    "pending ranges held by transaction {}: {pages} pages, expected {}",
                     stack.snapshot_txn, stack.pages
                 )),
                 Ok(()) => {}

@@ -209,12 +209,12 @@ impl List {
         let header = Header::decode(bytes);
         if header.owner != below {
             let expected = format!("{below} lists below it");
-            return Err(damaged("list of dead ranges", at, header.owner, &expected));
+            return Err(damaged("list of pending ranges", at, header.owner, &expected));
         }
         let next = Ptr::decode(bytes, NEXT_AT);
         if next.is_null() != (below == 0) {
             let expected = if below == 0 { "none" } else { "one" };
-            return Err(damaged("next list of dead ranges", at, next.addr, expected));
+            return Err(damaged("next list of pending ranges", at, next.addr, expected));
         }
         let bits = header.flags == BITS;
         let ranges = if bits {
@@ -224,7 +224,7 @@ impl List {
             let most = ranges_per_list(bytes.len());
             if count == 0 || count > most {
                 let expected = format!("1 to {most} ranges");
-                return Err(damaged("list of dead ranges", at, count, &expected));
+                return Err(damaged("list of pending ranges", at, count, &expected));
             }
             let range = |i: usize| FreedRange::decode(bytes, RANGES_AT + i * PENDING_BYTES);
             (0..count).map(range).collect()
@@ -238,7 +238,7 @@ impl List {
                 || !seen.insert(range.page, range.pages)
             {
                 return Err(damaged(
-                    "dead range",
+                    "pending range",
                     at,
                     format!("{range:?}"),
                     "pages, once",
@@ -287,7 +287,7 @@ fn bits_of(bytes: &[u8], at: &Ptr) -> Result<Vec<FreedRange>> {
     }
     if pages == 0 || pages != get_u64(bytes, BITS_PAGES_AT) {
         let expected = format!("{} bits set", get_u64(bytes, BITS_PAGES_AT));
-        return Err(damaged("dead bits", at, pages, &expected));
+        return Err(damaged("pending bits", at, pages, &expected));
     }
     Ok(ranges)
 }
@@ -330,7 +330,7 @@ pub(super) fn load_directory(
         let owner = Header::decode(&page).owner;
         if behind.is_some_and(|expected| expected != owner) {
             return Err(damaged(
-                "directory of dead ranges",
+                "directory of pending ranges",
                 &at,
                 owner,
                 "one page less",
@@ -340,7 +340,7 @@ pub(super) fn load_directory(
         let most = entries_per_directory(page.len());
         if count == 0 || count > most {
             let expected = format!("1 to {most} entries");
-            return Err(damaged("directory of dead ranges", &at, count, &expected));
+            return Err(damaged("directory of pending ranges", &at, count, &expected));
         }
         for i in 0..count {
             let entry = ENTRIES_AT + i * ENTRY_BYTES;
@@ -362,7 +362,7 @@ pub(super) fn load_directory(
             if !sound {
                 let found = format!("{stack:?}");
                 return Err(damaged(
-                    "entry of dead ranges",
+                    "entry of pending ranges",
                     &at,
                     found,
                     "a stack of lists",
@@ -374,7 +374,7 @@ pub(super) fn load_directory(
         at = Ptr::decode(&page, NEXT_AT);
         if at.is_null() != (owner == 0) || directory.len() as u64 > pages {
             return Err(damaged(
-                "directory of dead ranges",
+                "directory of pending ranges",
                 &directory[0],
                 owner,
                 "pages that end",

@@ -93,11 +93,11 @@ fn expect_known(files: &Files, large: Option<&Large>) -> Result<()> {
     let (path, problem) = match (&files.large, large) {
         (None, Some(large)) => (
             PathBuf::from(&large.id.name),
-            "the database has come to have it since it was opened here without one",
+            "another process added this second file after this handle was opened without one",
         ),
         (Some(file), Some(large)) if file.id.uuid != large.id.uuid => (
             file.path.clone(),
-            "the database has come to name another one since it was opened here",
+            "the database names another second file since this handle was opened",
         ),
         _ => return Ok(()),
     };
