@@ -155,7 +155,7 @@ fn random_run(seed: u64, rule: OnDuplicate) {
             ttl_ns: 400 * SECOND,
             keep_deleted_ns: 100 * SECOND,
             messages_max: 60,
-            overflow: ContainerOverflow::RotateOldest,
+            overflow: ContainerOverflow::DropOldest,
             protect: Some("field 0".to_owned()),
             ..ContainerOptions::default()
         },

@@ -222,7 +222,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                         && options.is_expired(oldest, false, now)
                 }
                 SweepTime::After => {
-                    options.overflow == ContainerOverflow::RotateOldest && record.is_over(&options)
+                    options.overflow == ContainerOverflow::DropOldest && record.is_over(&options)
                 }
             };
             if !is_due {

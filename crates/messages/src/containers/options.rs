@@ -58,7 +58,7 @@ pub enum ContainerOverflow {
     Reject,
     /// The oldest messages are removed.
     #[default]
-    RotateOldest,
+    DropOldest,
 }
 
 /// Options of a container.
@@ -154,7 +154,7 @@ impl ContainerOptions {
         };
         let overflow = match self.overflow {
             ContainerOverflow::Reject => 0,
-            ContainerOverflow::RotateOldest => 1,
+            ContainerOverflow::DropOldest => 1,
         };
         bytes.extend_from_slice(&[VERSION, on_duplicate, overflow, protect.len() as u8]);
         bytes.extend_from_slice(&[0; 4]);
@@ -185,7 +185,7 @@ impl ContainerOptions {
             },
             overflow: match head[2] {
                 0 => ContainerOverflow::Reject,
-                1 => ContainerOverflow::RotateOldest,
+                1 => ContainerOverflow::DropOldest,
                 _ => return None,
             },
             ttl_ns: get_i64(head, 8),

@@ -91,7 +91,7 @@ fn has_room(
 ) -> bool {
     match options.overflow {
         // A message that fits alone always fits after a rotation.
-        ContainerOverflow::RotateOldest => after.1 <= before.1 || counted <= options.bytes_max,
+        ContainerOverflow::DropOldest => after.1 <= before.1 || counted <= options.bytes_max,
         // A change that makes the container smaller is accepted even above a limit, which may have been lowered.
         ContainerOverflow::Reject => {
             (after.0 <= before.0 || after.0 <= options.messages_max)

@@ -127,7 +127,7 @@ impl Record {
         if self.unprotected().0 == 0 {
             return NEVER;
         }
-        if options.overflow == ContainerOverflow::RotateOldest && self.is_over(options) {
+        if options.overflow == ContainerOverflow::DropOldest && self.is_over(options) {
             return AT_ONCE;
         }
         match options.ttl_ns {

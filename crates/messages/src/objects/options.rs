@@ -20,7 +20,7 @@ pub enum BucketOverflow {
     #[default]
     Reject,
     /// The oldest objects that are not protected are removed.
-    Rotate,
+    DropOldest,
 }
 
 /// Options of a bucket. They can be changed later; the size of chunks then holds for later objects only.
@@ -80,7 +80,7 @@ impl BucketOptions {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.chunk_bytes.to_le_bytes().to_vec();
-        let rotates = self.overflow == BucketOverflow::Rotate;
+        let rotates = self.overflow == BucketOverflow::DropOldest;
         bytes.extend_from_slice(&u32::from(rotates).to_le_bytes());
         let limits = [
             self.object_bytes_max,
@@ -100,7 +100,7 @@ impl BucketOptions {
             chunk_bytes: fields.u32()?,
             overflow: match fields.u32()? {
                 0 => BucketOverflow::Reject,
-                1 => BucketOverflow::Rotate,
+                1 => BucketOverflow::DropOldest,
                 other => return Err(fields.error(other, "0 or 1")),
             },
             object_bytes_max: fields.u64()?,

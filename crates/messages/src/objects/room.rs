@@ -152,7 +152,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         })
     }
 
-    /// Removes expired objects, and with [`BucketOverflow::Rotate`] the oldest ones, until the limits leave room for
+    /// Removes expired objects, and with [`BucketOverflow::DropOldest`] the oldest ones, until the limits leave room for
     /// this many more objects and bytes. Call it after limits were lowered, and before puts that need much room.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         let mut victims = Victims::default();
         let reader = self.reader();
         for table in [Part::Expiry, Part::Ages] {
-            if table == Part::Ages && self.options.overflow != BucketOverflow::Rotate {
+            if table == Part::Ages && self.options.overflow != BucketOverflow::DropOldest {
                 break;
             }
             let rows = part(self.root, self.w, table)?;

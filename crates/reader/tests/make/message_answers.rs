@@ -271,7 +271,7 @@ pub(super) fn bucket(snap: &ReadTxn, name: &str) -> Bucket {
     let found = Bucket {
         options: bucket::Options {
             chunk_bytes: options.chunk_bytes as usize,
-            rotates: options.overflow == tidalite::objects::BucketOverflow::Rotate,
+            rotates: options.overflow == tidalite::objects::BucketOverflow::DropOldest,
             object_bytes_max: options.object_bytes_max,
             objects_max: options.objects_max,
             bytes_max: options.bytes_max,
@@ -379,7 +379,7 @@ fn container_options(options: &ContainerOptions) -> containers::Options {
             OnDuplicate::KeepAll => 2,
             OnDuplicate::Merge => 3,
         },
-        rotates: options.overflow == tidalite::containers::ContainerOverflow::RotateOldest,
+        rotates: options.overflow == tidalite::containers::ContainerOverflow::DropOldest,
         ttl: options.ttl_ns,
         keep_deleted: options.keep_deleted_ns,
         messages_max: options.messages_max,

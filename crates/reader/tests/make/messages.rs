@@ -194,7 +194,7 @@ fn bucket(db: &Database) {
     let mut tx = db.begin_write().unwrap();
     tx.bucket("no objects").unwrap();
     let options = BucketOptions {
-        overflow: BucketOverflow::Rotate,
+        overflow: BucketOverflow::DropOldest,
         objects_max: 50,
         ..BucketOptions::default()
     };

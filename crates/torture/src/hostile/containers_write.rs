@@ -74,7 +74,7 @@ fn change(table: &mut ContainersMut<'_>, step: u32) -> Result<()> {
             allowed(table.restore_container("dropped", "dropped"))?;
             let own = ContainerOptions {
                 on_duplicate: OnDuplicate::Merge,
-                overflow: ContainerOverflow::RotateOldest,
+                overflow: ContainerOverflow::DropOldest,
                 messages_max: 20,
                 ..ContainerOptions::default()
             };

@@ -279,7 +279,7 @@ fn change_bucket(bucket: &mut BucketMut<'_>, step: u32) -> Result<()> {
         }
         7 => {
             let mut options = bucket.options()?;
-            options.overflow = tidalite::objects::BucketOverflow::Rotate;
+            options.overflow = tidalite::objects::BucketOverflow::DropOldest;
             options.objects_max = 2;
             bucket.set_options(&options)?;
             bucket.make_room((1, 100), 5)?;

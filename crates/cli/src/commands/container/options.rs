@@ -53,7 +53,7 @@ impl ContainerOptionArgs {
             },
             overflow: match self.overflow {
                 Some(ContainerFull::Reject) => ContainerOverflow::Reject,
-                Some(ContainerFull::RotateOldest) => ContainerOverflow::RotateOldest,
+                Some(ContainerFull::RotateOldest) => ContainerOverflow::DropOldest,
                 None => base.overflow,
             },
             ttl_ns: self.ttl.unwrap_or(base.ttl_ns),
@@ -211,7 +211,7 @@ fn duplicates(rule: OnDuplicate) -> &'static str {
 fn overflow(rule: ContainerOverflow) -> &'static str {
     match rule {
         ContainerOverflow::Reject => "reject",
-        ContainerOverflow::RotateOldest => "rotate-oldest",
+        ContainerOverflow::DropOldest => "rotate-oldest",
     }
 }
 

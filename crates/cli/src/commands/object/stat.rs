@@ -54,7 +54,7 @@ pub(super) fn run(args: &ObjectStatArgs, terminal: &mut Terminal<'_>) -> Outcome
 fn overflow(overflow: BucketOverflow) -> &'static str {
     match overflow {
         BucketOverflow::Reject => "reject",
-        BucketOverflow::Rotate => "rotate",
+        BucketOverflow::DropOldest => "rotate",
     }
 }
 

@@ -117,7 +117,7 @@ impl Model {
             .collect();
         due.sort();
         let mut names: Vec<String> = due.into_iter().map(|(_, name)| name).collect();
-        if self.options.overflow == BucketOverflow::Rotate {
+        if self.options.overflow == BucketOverflow::DropOldest {
             let free = self
                 .objects
                 .iter()
@@ -749,7 +749,7 @@ fn random_options(rng: &mut Rng) -> BucketOptions {
     };
     BucketOptions {
         chunk_bytes: 8 + rng.below(120) as u32,
-        overflow: *rng.pick(&[BucketOverflow::Reject, BucketOverflow::Rotate]),
+        overflow: *rng.pick(&[BucketOverflow::Reject, BucketOverflow::DropOldest]),
         object_bytes_max: limit(rng, 3000),
         objects_max: limit(rng, 20),
         bytes_max: limit(rng, 10_000),

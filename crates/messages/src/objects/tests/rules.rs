@@ -150,7 +150,7 @@ fn expiry_is_absolute_and_can_be_extended_and_cleared() {
 #[test]
 fn rotation_removes_expired_and_then_the_oldest_but_no_protected_objects() {
     let mut bucket = Bucket::new(BucketOptions {
-        overflow: BucketOverflow::Rotate,
+        overflow: BucketOverflow::DropOldest,
         bytes_max: 100,
         ..SMALL
     });
@@ -184,7 +184,7 @@ fn rotation_removes_expired_and_then_the_oldest_but_no_protected_objects() {
         .writer()
         .set_options(BucketOptions {
             objects_max: 3,
-            overflow: BucketOverflow::Rotate,
+            overflow: BucketOverflow::DropOldest,
             ..SMALL
         })
         .unwrap();
@@ -550,7 +550,7 @@ fn a_limit_of_0_makes_progress() {
     let (removed, next) = bucket.writer().delete_listed(&query, 0).unwrap();
     assert_eq!((removed.objects, next.is_some()), (1, true));
     let options = BucketOptions {
-        overflow: BucketOverflow::Rotate,
+        overflow: BucketOverflow::DropOldest,
         objects_max: 1,
         ..SMALL
     };

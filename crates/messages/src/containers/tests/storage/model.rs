@@ -45,7 +45,7 @@ fn random_options(rng: &mut Rng) -> ContainerOptions {
             OnDuplicate::KeepAll,
             OnDuplicate::Merge,
         ]),
-        overflow: *rng.pick(&[ContainerOverflow::Reject, ContainerOverflow::RotateOldest]),
+        overflow: *rng.pick(&[ContainerOverflow::Reject, ContainerOverflow::DropOldest]),
         ttl_ns: *rng.pick(&[i64::MAX, i64::MAX, 200, 1000, 0]),
         keep_deleted_ns: *rng.pick(&[0, 300, 3000, 3000]),
         messages_max: *rng.pick(&[u64::MAX, u64::MAX, 30, 8]),
@@ -471,7 +471,7 @@ impl Run {
         for name in names {
             let options = self.model.options(&name);
             let (messages, bytes) = self.model.unprotected(&name);
-            let rotates = options.overflow == ContainerOverflow::RotateOldest;
+            let rotates = options.overflow == ContainerOverflow::DropOldest;
             assert!(!rotates || !options.is_over(messages, bytes), "{name}");
             let container = self.model.containers.get_mut(&name).unwrap();
             container.deletions.retain(|_, row| row.1 > now);

@@ -165,7 +165,7 @@ fn expired_messages_cannot_be_seen_before_they_are_removed() {
 fn full_containers_reject_or_rotate() {
     let options = ContainerOptions {
         messages_max: 3,
-        overflow: ContainerOverflow::RotateOldest,
+        overflow: ContainerOverflow::DropOldest,
         ..ContainerOptions::default()
     };
     let mut table = Table::with(options.clone());

@@ -144,7 +144,7 @@ impl Model {
                         !expired && options.is_over(messages, bytes),
                         "{name} {key:?}"
                     );
-                    assert_eq!(options.overflow, ContainerOverflow::RotateOldest);
+                    assert_eq!(options.overflow, ContainerOverflow::DropOldest);
                 }
             }
             let container = self.containers.get_mut(&name).unwrap();
@@ -188,7 +188,7 @@ impl Model {
         for name in items.iter().map(|item| item.container) {
             let options = self.options(name);
             let (messages, bytes) = self.unprotected(name);
-            let rotates = options.overflow == ContainerOverflow::RotateOldest;
+            let rotates = options.overflow == ContainerOverflow::DropOldest;
             // One call removes a bounded number from each container.
             let is_bounded = appended.rotated.len() >= 64;
             let is_over = options.is_over(messages, bytes);
@@ -292,7 +292,7 @@ impl Model {
             container.messages.insert(place, new);
             let after = self.unprotected(name);
             let fits = match options.overflow {
-                ContainerOverflow::RotateOldest => after.1 <= before.1 || size <= options.bytes_max,
+                ContainerOverflow::DropOldest => after.1 <= before.1 || size <= options.bytes_max,
                 ContainerOverflow::Reject => {
                     (after.0 <= before.0 || after.0 <= options.messages_max)
                         && (after.1 <= before.1 || after.1 <= options.bytes_max)

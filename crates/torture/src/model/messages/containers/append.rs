@@ -84,7 +84,7 @@ impl Stored {
 fn has_room(options: &ContainerOptions, before: (u64, u64), after: (u64, u64), new: u64) -> bool {
     let grows = (after.0 > before.0, after.1 > before.1);
     match options.overflow {
-        ContainerOverflow::RotateOldest => !grows.1 || new <= options.bytes_max,
+        ContainerOverflow::DropOldest => !grows.1 || new <= options.bytes_max,
         ContainerOverflow::Reject => {
             (!grows.0 || after.0 <= options.messages_max)
                 && (!grows.1 || after.1 <= options.bytes_max)

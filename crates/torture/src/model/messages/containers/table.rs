@@ -118,7 +118,7 @@ impl Container {
     /// Whether the container is too full and removes its oldest messages.
     pub(crate) fn rotates(&self) -> bool {
         let (options, (messages, bytes)) = (self.options(), self.unprotected());
-        options.overflow == ContainerOverflow::RotateOldest
+        options.overflow == ContainerOverflow::DropOldest
             && (messages > options.messages_max || bytes > options.bytes_max)
     }
 
