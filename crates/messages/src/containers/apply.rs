@@ -118,7 +118,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         if !plan.seen.is_empty() {
             self.work.parts += 2;
             seen::add(self.root, self.w, &plan.seen, now)?;
-            let window = self.options.idempotency_window_ns;
+            let window = self.options.window_ns();
             seen::prune(self.root, self.w, window, now, 2 * plan.seen.len() as u64)?;
         }
         self.save_records(resolved)

@@ -6,7 +6,7 @@ use crate::objects::condition::{ObjectCondition, ObjectOutcome};
 use crate::objects::content_hash::ContentHash;
 use crate::objects::keys::{COUNT_MAX, name_of, time_of};
 use crate::objects::manifest::ObjectInfo;
-use crate::objects::options::BucketOverflow;
+use crate::objects::options::{BucketOverflow, most};
 use crate::objects::parts::{Part, part};
 use std::collections::BTreeMap;
 use tidalite_pager::{Error, PageWrite, Result};
@@ -61,12 +61,12 @@ struct Victims {
 impl<W: PageWrite> BucketWriter<'_, W> {
     /// Maximum of the bytes of all objects, and of all uploads: the option, and what a counter can hold.
     pub(crate) fn bytes_max(&self) -> u64 {
-        self.options.bytes_max.min(COUNT_MAX)
+        most(self.options.bytes_max).min(COUNT_MAX)
     }
 
     /// Checks the limit of the size of an object.
     pub(crate) fn check_size(&self, size: u64) -> Result<()> {
-        let limit = self.options.object_bytes_max.min(self.bytes_max());
+        let limit = most(self.options.object_bytes_max).min(self.bytes_max());
         if size > limit {
             return Err(too_large("bytes of an object", size, limit));
         }
@@ -99,12 +99,9 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         let spared = |other: &str| other == name || Some(other) == keep;
         let victims = self.victims((objects, bytes), &spared, now, OBJECTS_ROTATED_PER_PUT_MAX)?;
         let left = objects.saturating_sub(victims.list.len() as u64);
-        if left > self.options.objects_max {
-            return Err(too_large(
-                "objects of the bucket",
-                left,
-                self.options.objects_max,
-            ));
+        let limit = most(self.options.objects_max);
+        if left > limit {
+            return Err(too_large("objects of the bucket", left, limit));
         }
         let left = bytes.saturating_sub(victims.bytes);
         let limit = self.bytes_max();
@@ -181,7 +178,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 
     /// Whether this number of objects and bytes exceeds a limit.
     fn is_above(&self, (objects, bytes): (u64, u64)) -> bool {
-        objects > self.options.objects_max || bytes > self.bytes_max()
+        objects > most(self.options.objects_max) || bytes > self.bytes_max()
     }
 
     /// The objects to remove, at most `limit`, so that the bucket does not exceed its limits: expired ones first.

@@ -470,7 +470,7 @@ fn wrong_rows_of_an_index_remove_nothing_else() {
     let mut bucket = full();
     let options = BucketOptions {
         overflow: crate::BucketOverflow::DropOldest,
-        objects_max: 20,
+        objects_max: Some(20),
         ..SMALL
     };
     bucket.writer().set_options(options).unwrap();
