@@ -42,7 +42,7 @@ pub use containers::message::{ContainerMessage, StoredMessage};
 pub use containers::numbers::FieldNumber;
 pub use containers::options::{
     APPENDS_MAX, CONTAINER_NAME_BYTES_MAX, ContainerOptions, ContainerOverflow,
-    ContainerTableOptions, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, OnDuplicate, TTL_FOREVER_NS,
+    ContainerTableOptions, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, OnDuplicate,
 };
 pub use containers::parts::container_rows;
 pub use containers::read::{ContainerInfo, ContainersReader, ContainersStat, LatestValue};

@@ -120,7 +120,7 @@ pub mod containers {
         LatestValue, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX, MESSAGE_TOKEN_BYTES, MessageFields,
         MessageKey, MessageQuery, MessageToken, OnDuplicate, Projection, Rejection, RemovalReason,
         RemovedMessage, RemovedSpan, RestoreRange, Restored, StoredMessage, THINNING_FIELDS_MAX,
-        THINNING_RULES_MAX, TTL_FOREVER_NS, Thinning, ThinningFigure, ThinningRule, ValueRef,
+        THINNING_RULES_MAX, Thinning, ThinningFigure, ThinningRule, ValueRef,
     };
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 use tidalite::containers::{
     AggregateQuery, Append, AppendOutcome, ContainerOptions, ContainerOverflow,
     ContainerTableOptions, Containers, DeleteRange, Document, Expression, FieldNumber, FieldValue,
@@ -152,10 +153,10 @@ fn random_run(seed: u64, rule: OnDuplicate) {
     let options = ContainerTableOptions {
         defaults: ContainerOptions {
             on_duplicate: rule,
-            ttl_ns: 400 * SECOND,
-            keep_deleted_ns: 100 * SECOND,
-            messages_max: 60,
-            overflow: ContainerOverflow::RotateOldest,
+            ttl: Some(Duration::from_secs(400)),
+            keep_deleted: Duration::from_secs(100),
+            messages_max: Some(60),
+            overflow: ContainerOverflow::DropOldest,
             protect: Some("field 0".to_owned()),
             ..ContainerOptions::default()
         },
@@ -464,7 +465,7 @@ fn figures_agree_with_a_plain_computation() {
         MessageFigure::Increase,
     ];
     let query = AggregateQuery {
-        step_ns: Some(64),
+        step: Some(Duration::from_nanos(64)),
         group_by: Some("state".to_owned()),
         figures: figures.iter().map(|f| ("x".to_owned(), *f)).collect(),
         ..AggregateQuery::default()
@@ -663,7 +664,7 @@ fn thinning_keeps_one_message_a_step() {
         let options = ContainerTableOptions {
             defaults: ContainerOptions {
                 protect: Some("keep".to_owned()),
-                keep_deleted_ns: SECOND,
+                keep_deleted: Duration::from_secs(1),
                 ..ContainerOptions::default()
             },
             ..ContainerTableOptions::default()
@@ -697,8 +698,8 @@ fn thinning_keeps_one_message_a_step() {
         ];
         let thinning = Thinning {
             rules: vec![ThinningRule {
-                age_ns: 300 * SECOND,
-                step_ns: 10 * SECOND,
+                age: Duration::from_secs(300),
+                step: Duration::from_secs(10),
             }],
             fields: figures
                 .iter()
@@ -793,7 +794,7 @@ fn rows_follow_through_other_rules_for_equal_times() {
     let start = time.load(Ordering::Relaxed);
     let rule = |on_duplicate| ContainerOptions {
         on_duplicate,
-        ttl_ns: 10 * SECOND,
+        ttl: Some(Duration::from_secs(10)),
         protect: Some("keep".to_owned()),
         ..ContainerOptions::default()
     };

@@ -165,22 +165,22 @@ fn containers_refuse_calls_by_kind() {
         ),
         ("options of a table", ErrorKind::InvalidInput, |tx| {
             let options = ContainerTableOptions {
-                fields_max: 0,
+                idempotency_window: Some(Duration::ZERO),
                 ..ContainerTableOptions::default()
             };
             tx.containers_with("new", &options).map(drop)
         }),
         ("options of a container", ErrorKind::InvalidInput, |tx| {
             let options = ContainerOptions {
-                ttl_ns: -1,
+                messages_max: Some(0),
                 ..ContainerOptions::default()
             };
             tx.containers("cars")?.set_options("red", Some(&options))
         }),
         ("rules of thinning", ErrorKind::InvalidInput, |tx| {
             let rule = ThinningRule {
-                age_ns: -1,
-                step_ns: -1,
+                age: Duration::ZERO,
+                step: Duration::ZERO,
             };
             let thinning = Thinning {
                 rules: vec![rule],
@@ -198,7 +198,7 @@ fn containers_refuse_calls_by_kind() {
     ];
     assert_kinds(&mut tx, &calls);
     let query = AggregateQuery {
-        step_ns: Some(0),
+        step: Some(Duration::ZERO),
         ..AggregateQuery::default()
     };
     let cars = tx.containers("cars").unwrap();
@@ -299,14 +299,14 @@ fn queues_refuse_calls_by_kind() {
         }),
         ("options", ErrorKind::InvalidInput, |tx| {
             let options = QueueOptions {
-                retention: -1,
+                retention: Some(Duration::ZERO),
                 ..QueueOptions::default()
             };
             tx.queue("jobs")?.set_options(&options)
         }),
         ("a queue with other options", ErrorKind::WrongType, |tx| {
             let options = QueueOptions {
-                max_messages: 2,
+                messages_max: Some(2),
                 ..QueueOptions::default()
             };
             tx.queue_with("jobs", &options).map(drop)

@@ -305,7 +305,7 @@ fn a_refused_call_leaves_the_transaction_usable() {
     let (db, _) = with_clock();
     let mut tx = db.begin_write().unwrap();
     let options = QueueOptions {
-        max_messages: 2,
+        messages_max: Some(2),
         overflow: Overflow::Reject,
         ..QueueOptions::default()
     };
@@ -358,7 +358,7 @@ fn options_of_a_queue_can_change() {
     let (db, time) = with_clock();
     let mut tx = db.begin_write().unwrap();
     let options = QueueOptions {
-        idempotency_window: 10 * SECOND,
+        idempotency_window: Some(Duration::from_secs(10)),
         ..QueueOptions::default()
     };
     let mut queue = tx.queue_with("jobs", &options).unwrap();
@@ -370,8 +370,8 @@ fn options_of_a_queue_can_change() {
         queue.push(&NewMessage::new(b"b")).unwrap();
     }
     let options = QueueOptions {
-        max_messages: 3,
-        retention: 5 * SECOND,
+        messages_max: Some(3),
+        retention: Some(Duration::from_secs(5)),
         overflow: Overflow::DropOldest,
         ..QueueOptions::default()
     };

@@ -6,6 +6,7 @@ use super::container_read::MessageFilterArg;
 use super::messages::{When, instant};
 use crate::time::width_nanos;
 use clap::{ArgGroup, Args};
+use std::time::Duration;
 use tidalite::containers::{ThinningFigure, ThinningRule};
 use tidalite::queue::DEFAULT_GROUP;
 
@@ -154,14 +155,19 @@ pub(crate) struct ContainerUndeleteArgs {
     pub durability: DurabilityArg,
 }
 
+/// Parses a duration that is not negative.
+fn duration(text: &str) -> Result<Duration, String> {
+    width_nanos(text).map(|nanos| Duration::from_nanos(nanos.unsigned_abs()))
+}
+
 /// Parses AGE:STEP.
 fn rule(text: &str) -> Result<ThinningRule, String> {
     let (age, step) = text
         .split_once(':')
         .ok_or("write AGE:STEP, such as 3d:10m")?;
     Ok(ThinningRule {
-        age_ns: width_nanos(age)?,
-        step_ns: width_nanos(step)?,
+        age: duration(age)?,
+        step: duration(step)?,
     })
 }
 
@@ -248,8 +254,8 @@ mod tests {
     fn rules_and_figures_are_read() {
         let parsed = rule("3d:10m").unwrap();
         assert_eq!(
-            (parsed.age_ns, parsed.step_ns),
-            (259_200_000_000_000, 600_000_000_000)
+            (parsed.age, parsed.step),
+            (Duration::from_secs(259_200), Duration::from_secs(600))
         );
         for text in ["", "3d", "3d:", ":10m", "3d:10m:1h", "0d:1m", "1mo:1h"] {
             assert!(rule(text).is_err(), "{text}");

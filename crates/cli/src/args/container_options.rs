@@ -4,7 +4,6 @@ use super::common::{CreatedArg, DurabilityArg, ReportFormatArg};
 use super::container_place::{ContainerNamed, ContainerPlace};
 use crate::time::age_nanos;
 use clap::{Args, ValueEnum};
-use tidalite::containers::TTL_FOREVER_NS;
 
 /// The rule for a message with the time of an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -28,11 +27,19 @@ pub(crate) enum ContainerFull {
     RotateOldest,
 }
 
+/// An age at which messages expire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ttl {
+    Never,
+    /// The age in nanoseconds.
+    At(i64),
+}
+
 /// Parses an age, or `never`.
-fn ttl(text: &str) -> Result<i64, String> {
+fn ttl(text: &str) -> Result<Ttl, String> {
     match text {
-        "never" => Ok(TTL_FOREVER_NS),
-        text => age_nanos(text),
+        "never" => Ok(Ttl::Never),
+        text => age_nanos(text).map(Ttl::At),
     }
 }
 
@@ -46,7 +53,7 @@ pub(crate) struct ContainerOptionArgs {
     /// Age at which messages expire, such as 30d, or never, as if not given; with 0 messages only set the latest values
     /// and are not stored
     #[arg(long, value_name = "AGE", value_parser = ttl)]
-    pub ttl: Option<i64>,
+    pub ttl: Option<Ttl>,
 
     /// Maximum number of messages; 0 for no maximum, as if not given
     #[arg(long, value_name = "MESSAGES")]

@@ -119,7 +119,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         if !plan.seen.is_empty() {
             self.work.parts += 2;
             seen::add(self.root, self.w, &plan.seen, now)?;
-            let window = self.options.idempotency_window_ns;
+            let window = self.options.window_ns();
             seen::prune(self.root, self.w, window, now, 2 * plan.seen.len() as u64)?;
         }
         self.save_records(resolved)
@@ -223,7 +223,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                         && options.is_expired(oldest, false, now)
                 }
                 SweepTime::After => {
-                    options.overflow == ContainerOverflow::RotateOldest && record.is_over(&options)
+                    options.overflow == ContainerOverflow::DropOldest && record.is_over(&options)
                 }
             };
             if !is_due {

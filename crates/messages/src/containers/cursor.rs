@@ -2,7 +2,7 @@
 
 use crate::containers::keys::MessageKey;
 use crate::containers::message::{ContainerMessage, decode_head};
-use crate::containers::options::{ContainerOptions, TTL_FOREVER_NS};
+use crate::containers::options::ContainerOptions;
 use crate::containers::parts::{Part, part};
 use crate::containers::read::ContainersReader;
 use crate::containers::record::Record;
@@ -109,8 +109,8 @@ impl<R: PageRead> ContainersReader<R> {
         let options = record.map_or(defaults, |record| record.options(defaults));
         let all_expire = record.is_some_and(|record| record.protected_messages == 0);
         if all_expire
-            && options.ttl_ns != TTL_FOREVER_NS
-            && let Some(expired) = now.checked_sub(options.ttl_ns)
+            && options.ttl.is_some()
+            && let Some(expired) = now.checked_sub(options.ttl_ns())
         {
             span.from = span.from.max(expired.saturating_add(1));
         }

@@ -187,7 +187,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         select: &mut SelectMessage<'_>,
     ) -> Result<Deleted> {
         let mut record = self.record(container)?;
-        let keep = record.options(&self.options.defaults).keep_deleted_ns;
+        let keep = record.options(&self.options.defaults).keep_deleted_ns();
         let mut found = Selected::default();
         let next = self.select(now, &mut record, range, (select, keep > 0), &mut found)?;
         let mut deleted = Deleted {

@@ -88,7 +88,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             };
             left = left.saturating_sub(cost.max(1));
         }
-        let window = self.options.idempotency_window_ns;
+        let window = self.options.window_ns();
         done.forgotten_keys = seen::prune(self.root, self.w, window, now, left)?;
         left -= done.forgotten_keys;
         done.is_done = left > 0;

@@ -133,7 +133,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     pub fn drop_container(&mut self, now: i64, name: &str) -> Result<DroppedContainer> {
         let mut record = self.record(name)?;
         let number = record.number;
-        let keep = record.options(&self.options.defaults).keep_deleted_ns;
+        let keep = record.options(&self.options.defaults).keep_deleted_ns();
         let mut dropped = DroppedContainer {
             name: name.to_owned(),
             number,

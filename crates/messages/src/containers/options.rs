@@ -15,6 +15,7 @@
 //! ```
 
 use crate::containers::parts::{damaged, shown};
+use std::time::Duration;
 use tidalite_base::{get_i64, get_u32, get_u64};
 use tidalite_pager::{Error, Refusal, Result};
 
@@ -25,7 +26,7 @@ pub const MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
 /// Maximum number of messages that one call appends.
 pub const APPENDS_MAX: usize = 1 << 20;
 /// Time to live of messages that never expire.
-pub const TTL_FOREVER_NS: i64 = i64::MAX;
+pub(crate) const TTL_FOREVER_NS: i64 = i64::MAX;
 
 /// Maximum length in bytes of the name of the field that protects messages.
 const PROTECT_BYTES_MAX: usize = u8::MAX as usize;
@@ -58,7 +59,7 @@ pub enum ContainerOverflow {
     Reject,
     /// The oldest messages are removed.
     #[default]
-    RotateOldest,
+    DropOldest,
 }
 
 /// Options of a container.
@@ -68,17 +69,17 @@ pub struct ContainerOptions {
     pub on_duplicate: OnDuplicate,
     /// The rule for a full container.
     pub overflow: ContainerOverflow,
-    /// Age in nanoseconds, counted from the time of the message, at which a message expires. 0: messages are not stored,
-    /// they only set the latest values. [`TTL_FOREVER_NS`]: messages do not expire.
-    pub ttl_ns: i64,
-    /// Time in nanoseconds for which deleted messages, and the container itself when it is dropped, can be restored. 0:
-    /// they are removed at once. Expired and rotated messages are always removed at once.
-    pub keep_deleted_ns: i64,
-    /// Maximum number of messages without the protected ones; `u64::MAX`: no maximum.
-    pub messages_max: u64,
-    /// Maximum number of bytes of all messages without the protected ones; `u64::MAX`: no maximum. A message counts with its
-    /// document and 25 bytes, or 29 bytes if it stands for several messages.
-    pub bytes_max: u64,
+    /// Age, counted from the time of the message, at which a message expires. `None`: messages do not expire.
+    /// [`Duration::ZERO`]: messages are not stored, they only set the latest values.
+    pub ttl: Option<Duration>,
+    /// Time for which deleted messages, and the container itself when it is dropped, can be restored;
+    /// [`Duration::ZERO`]: they are removed at once. Expired and rotated messages are always removed at once.
+    pub keep_deleted: Duration,
+    /// Maximum number of messages without the protected ones; `None`: no maximum.
+    pub messages_max: Option<u64>,
+    /// Maximum number of bytes of all messages without the protected ones; `None`: no maximum. A message counts with
+    /// its document and 25 bytes, or 29 bytes if it stands for several messages.
+    pub bytes_max: Option<u64>,
     /// Name of a field that protects a message if its value is `true` when the message is stored: such a message does not
     /// expire, is not rotated, and does not count for the two maxima.
     pub protect: Option<String>,
@@ -90,10 +91,10 @@ impl Default for ContainerOptions {
         Self {
             on_duplicate: OnDuplicate::default(),
             overflow: ContainerOverflow::default(),
-            ttl_ns: TTL_FOREVER_NS,
-            keep_deleted_ns: 0,
-            messages_max: u64::MAX,
-            bytes_max: u64::MAX,
+            ttl: None,
+            keep_deleted: Duration::ZERO,
+            messages_max: None,
+            bytes_max: None,
             protect: None,
         }
     }
@@ -103,14 +104,14 @@ impl ContainerOptions {
     /// Returns a text that says why the options cannot be used; `None` if they can.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        if self.ttl_ns < 0 {
-            return Some(format!("a time to live of {} nanoseconds", self.ttl_ns));
+        if let Some(ttl) = self.ttl.filter(|ttl| !fits(*ttl)) {
+            return Some(format!("a time to live of {ttl:?}"));
         }
-        if self.keep_deleted_ns < 0 {
-            let time = self.keep_deleted_ns;
-            return Some(format!("deleted messages kept for {time} nanoseconds"));
+        if !fits(self.keep_deleted) {
+            let time = self.keep_deleted;
+            return Some(format!("deleted messages kept for {time:?}"));
         }
-        if self.messages_max == 0 || self.bytes_max == 0 {
+        if self.messages_max == Some(0) || self.bytes_max == Some(0) {
             return Some("a container without room; a time to live of 0 stores no messages".into());
         }
         let protect = self.protect.as_ref().map_or(1, String::len);
@@ -129,19 +130,39 @@ impl ContainerOptions {
         }
     }
 
+    /// The age in nanoseconds at which a message expires, or [`TTL_FOREVER_NS`].
+    pub(crate) fn ttl_ns(&self) -> i64 {
+        self.ttl.map_or(TTL_FOREVER_NS, nanoseconds)
+    }
+
+    /// The time in nanoseconds for which deleted messages can be restored.
+    pub(crate) fn keep_deleted_ns(&self) -> i64 {
+        nanoseconds(self.keep_deleted)
+    }
+
+    /// Maximum number of messages; `u64::MAX` if there is no maximum.
+    pub(crate) fn most_messages(&self) -> u64 {
+        self.messages_max.unwrap_or(u64::MAX)
+    }
+
+    /// Maximum number of bytes; `u64::MAX` if there is no maximum.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.bytes_max.unwrap_or(u64::MAX)
+    }
+
     /// The time at which a message without protection expires; `i64::MAX`: never.
     pub(crate) fn expires(&self, time: i64) -> i64 {
-        time.saturating_add(self.ttl_ns)
+        time.saturating_add(self.ttl_ns())
     }
 
     pub(crate) fn is_expired(&self, time: i64, is_protected: bool, now: i64) -> bool {
         let expires = self.expires(time);
-        !is_protected && expires <= now && self.ttl_ns != TTL_FOREVER_NS
+        !is_protected && expires <= now && self.ttl.is_some()
     }
 
     /// Whether a container is fuller than it may be.
     pub(crate) fn is_over(&self, messages: u64, bytes: u64) -> bool {
-        messages > self.messages_max || bytes > self.bytes_max
+        messages > self.most_messages() || bytes > self.most_bytes()
     }
 
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
@@ -154,14 +175,14 @@ impl ContainerOptions {
         };
         let overflow = match self.overflow {
             ContainerOverflow::Reject => 0,
-            ContainerOverflow::RotateOldest => 1,
+            ContainerOverflow::DropOldest => 1,
         };
         bytes.extend_from_slice(&[VERSION, on_duplicate, overflow, protect.len() as u8]);
         bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(&self.ttl_ns.to_le_bytes());
-        bytes.extend_from_slice(&self.keep_deleted_ns.to_le_bytes());
-        bytes.extend_from_slice(&self.messages_max.to_le_bytes());
-        bytes.extend_from_slice(&self.bytes_max.to_le_bytes());
+        bytes.extend_from_slice(&self.ttl_ns().to_le_bytes());
+        bytes.extend_from_slice(&self.keep_deleted_ns().to_le_bytes());
+        bytes.extend_from_slice(&self.most_messages().to_le_bytes());
+        bytes.extend_from_slice(&self.most_bytes().to_le_bytes());
         bytes.extend_from_slice(protect.as_bytes());
     }
 
@@ -185,13 +206,16 @@ impl ContainerOptions {
             },
             overflow: match head[2] {
                 0 => ContainerOverflow::Reject,
-                1 => ContainerOverflow::RotateOldest,
+                1 => ContainerOverflow::DropOldest,
                 _ => return None,
             },
-            ttl_ns: get_i64(head, 8),
-            keep_deleted_ns: get_i64(head, 16),
-            messages_max: get_u64(head, 24),
-            bytes_max: get_u64(head, 32),
+            ttl: match get_i64(head, 8) {
+                TTL_FOREVER_NS => None,
+                ttl => Some(duration(ttl)?),
+            },
+            keep_deleted: duration(get_i64(head, 16))?,
+            messages_max: Some(get_u64(head, 24)).filter(|most| *most < u64::MAX),
+            bytes_max: Some(get_u64(head, 32)).filter(|most| *most < u64::MAX),
             protect: (!protect.is_empty()).then(|| protect.to_owned()),
         };
         options.problem().is_none().then_some(options)
@@ -207,9 +231,8 @@ pub struct ContainerTableOptions {
     pub containers_max: u32,
     /// Maximum number of different names of fields that the messages of the table have ever had.
     pub fields_max: u32,
-    /// Time in nanoseconds within which a second message with the same idempotency key stores nothing; 0: keys are
-    /// ignored.
-    pub idempotency_window_ns: i64,
+    /// Time within which a second message with the same idempotency key stores nothing; `None`: keys are ignored.
+    pub idempotency_window: Option<Duration>,
     /// Options of containers that have no options of their own.
     pub defaults: ContainerOptions,
 }
@@ -221,7 +244,7 @@ impl Default for ContainerTableOptions {
             creates_containers: true,
             containers_max: u32::MAX,
             fields_max: 1 << 16,
-            idempotency_window_ns: 0,
+            idempotency_window: None,
             defaults: ContainerOptions::default(),
         }
     }
@@ -231,13 +254,16 @@ impl ContainerTableOptions {
     /// Returns a text that says why the options cannot be used; `None` if they can.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        let window = self.idempotency_window_ns;
-        if window < 0 {
-            return Some(format!(
-                "a window of {window} nanoseconds for idempotency keys"
-            ));
+        let window = self.idempotency_window;
+        if let Some(window) = window.filter(|window| window.is_zero() || !fits(*window)) {
+            return Some(format!("a window of {window:?} for idempotency keys"));
         }
         self.defaults.problem()
+    }
+
+    /// The window of idempotency keys in nanoseconds; 0: keys are ignored.
+    pub(crate) fn window_ns(&self) -> i64 {
+        self.idempotency_window.map_or(0, nanoseconds)
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -256,7 +282,7 @@ impl ContainerTableOptions {
         bytes.extend_from_slice(&self.containers_max.to_le_bytes());
         bytes.extend_from_slice(&self.fields_max.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(&self.idempotency_window_ns.to_le_bytes());
+        bytes.extend_from_slice(&self.window_ns().to_le_bytes());
         debug_assert!(bytes.len() == TABLE_BYTES, "as drawn above");
         self.defaults.encode(&mut bytes);
         bytes
@@ -268,11 +294,12 @@ impl ContainerTableOptions {
         if head[0] != VERSION || head[1] > 1 || head[2..4] != [0; 2] || head[12..16] != [0; 4] {
             return Err(wrong());
         }
+        let window = duration(get_i64(head, 16)).ok_or_else(wrong)?;
         let options = Self {
             creates_containers: head[1] == 1,
             containers_max: get_u32(head, 4),
             fields_max: get_u32(head, 8),
-            idempotency_window_ns: get_i64(head, 16),
+            idempotency_window: Some(window).filter(|window| !window.is_zero()),
             defaults: ContainerOptions::decode(defaults)?,
         };
         match options.problem() {
@@ -280,6 +307,19 @@ impl ContainerTableOptions {
             None => Ok(options),
         }
     }
+}
+
+/// Whether a duration has fewer nanoseconds than [`TTL_FOREVER_NS`], which stands for none in the file.
+fn fits(duration: Duration) -> bool {
+    duration.as_nanos() < TTL_FOREVER_NS as u128
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn duration(nanoseconds: i64) -> Option<Duration> {
+    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }
 
 /// Checks the name of a container.

@@ -91,11 +91,11 @@ fn has_room(
 ) -> bool {
     match options.overflow {
         // A message that alone is small enough always fits after a rotation.
-        ContainerOverflow::RotateOldest => after.1 <= before.1 || counted <= options.bytes_max,
+        ContainerOverflow::DropOldest => after.1 <= before.1 || counted <= options.most_bytes(),
         // A change that makes the container smaller is accepted even above a limit, which may have been lowered.
         ContainerOverflow::Reject => {
-            (after.0 <= before.0 || after.0 <= options.messages_max)
-                && (after.1 <= before.1 || after.1 <= options.bytes_max)
+            (after.0 <= before.0 || after.0 <= options.most_messages())
+                && (after.1 <= before.1 || after.1 <= options.most_bytes())
         }
     }
 }
@@ -109,15 +109,15 @@ pub(crate) fn check_room(
 ) -> Result<()> {
     match has_room(options, before, after, counted) {
         true => Ok(()),
-        false if after.0 > options.messages_max => Err(Error::Limit {
+        false if after.0 > options.most_messages() => Err(Error::Limit {
             what: "messages of a container",
             found: after.0,
-            limit: options.messages_max,
+            limit: options.most_messages(),
         }),
         false => Err(Error::Limit {
             what: "bytes of a container",
             found: after.1,
-            limit: options.bytes_max,
+            limit: options.most_bytes(),
         }),
     }
 }
@@ -183,7 +183,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
                 let index = order[place] as usize;
                 let (item, row) = (&items[index], rows[place].clone());
                 let key = item.idempotency_key;
-                let key = key.filter(|_| self.options.idempotency_window_ns > 0);
+                let key = key.filter(|_| self.options.window_ns() > 0);
                 if let Some(key) = key
                     && self.is_repeated(number, key)?
                 {
@@ -214,7 +214,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
     }
 
     fn is_repeated(&self, container: u32, key: &'n [u8]) -> Result<bool> {
-        let window = self.options.idempotency_window_ns;
+        let window = self.options.window_ns();
         if self.keys.contains(&(container, key)) {
             return Ok(true);
         }
@@ -264,7 +264,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         };
         let is_gone =
             |message: &Placed| options.is_expired(message.key.time, message.is_protected, self.now);
-        if options.ttl_ns == 0 || is_gone(&new) {
+        if options.ttl_ns() == 0 || is_gone(&new) {
             self.plan.latest.push(latest);
             return Ok(AppendOutcome::NotStored);
         }

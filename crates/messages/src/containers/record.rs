@@ -25,7 +25,7 @@
 //! 2. The row in `Due` is not later than `wanted_due`.
 
 use crate::containers::due::{AT_ONCE, NEVER};
-use crate::containers::options::{COUNT_MAX, ContainerOptions, ContainerOverflow, TTL_FOREVER_NS};
+use crate::containers::options::{COUNT_MAX, ContainerOptions, ContainerOverflow};
 use crate::containers::parts::{damaged, shown};
 use crate::containers::state::NUMBERS_MAX;
 use tidalite_base::{get_i64, get_u32, get_u64};
@@ -127,12 +127,12 @@ impl Record {
         if self.unprotected().0 == 0 {
             return NEVER;
         }
-        if options.overflow == ContainerOverflow::RotateOldest && self.is_over(options) {
+        if options.overflow == ContainerOverflow::DropOldest && self.is_over(options) {
             return AT_ONCE;
         }
-        match options.ttl_ns {
-            TTL_FOREVER_NS => NEVER,
-            _ => options.expires(self.unprotected_from),
+        match options.ttl {
+            None => NEVER,
+            Some(_) => options.expires(self.unprotected_from),
         }
     }
 

@@ -272,7 +272,7 @@ impl Containers {
     pub(crate) fn keep_deleted_ns(&self, number: u32, defaults: &ContainerOptions) -> i64 {
         let options = self.found.get(&number).map(|found| &found.record);
         let options = options.map_or(defaults, |record| record.options(defaults));
-        options.keep_deleted_ns
+        options.keep_deleted_ns()
     }
 
     pub(crate) fn into_all(self) -> BTreeMap<u32, FoundContainer> {

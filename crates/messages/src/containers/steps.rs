@@ -142,16 +142,16 @@ impl Open {
 impl ThinningRule {
     /// The number of the step that contains a time.
     fn step_of(&self, time: i64) -> i64 {
-        time.div_euclid(self.step_ns)
+        time.div_euclid(self.step_ns())
     }
 
     fn start_of(&self, step: i64) -> i64 {
-        step.saturating_mul(self.step_ns)
+        step.saturating_mul(self.step_ns())
     }
 
     /// The end of the last step whose messages have all reached the age of the rule; `None` if no time is old enough.
     pub(crate) fn end(&self, now: i64) -> Option<i64> {
-        let old = now.checked_sub(self.age_ns)?;
+        let old = now.checked_sub(self.age_ns())?;
         Some(self.start_of(self.step_of(old)))
     }
 }

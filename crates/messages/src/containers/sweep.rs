@@ -59,7 +59,7 @@ pub(crate) fn collect<R: PageRead>(
         needs_bounds: false,
     };
     let first = removed.len();
-    let rotates = options.overflow == ContainerOverflow::RotateOldest;
+    let rotates = options.overflow == ContainerOverflow::DropOldest;
     let mut rows = part(root, r, Part::Messages)?.cursor(r)?;
     let start = MessageKey::new(record.number, record.unprotected_from, 0).encode();
     let end = behind_container(record.number);

@@ -13,6 +13,7 @@
 //! drop.
 
 use crate::containers::parts::{damaged, shown};
+use std::time::Duration;
 use tidalite_base::{get_i64, put_i64};
 use tidalite_pager::{Error, Refusal, Result};
 
@@ -25,13 +26,37 @@ const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 4;
 const RULE_BYTES: usize = 24;
 
-/// A rule: of the messages that are older than `age_ns`, one remains for each step of time.
+/// A rule: of the messages that are older than `age`, one remains for each step of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThinningRule {
-    /// Age in nanoseconds, counted from the time of a message, from 1.
-    pub age_ns: i64,
-    /// Length of a step in nanoseconds, from 1; steps begin at its multiples.
-    pub step_ns: i64,
+    /// Age, counted from the time of a message; at least one nanosecond.
+    pub age: Duration,
+    /// Length of a step, at least one nanosecond; steps begin at its multiples, counted from 1970.
+    pub step: Duration,
+}
+
+impl ThinningRule {
+    pub(crate) fn age_ns(&self) -> i64 {
+        nanoseconds(self.age)
+    }
+
+    pub(crate) fn step_ns(&self) -> i64 {
+        nanoseconds(self.step)
+    }
+
+    /// Whether both durations can be stored: as numbers of nanoseconds from 1.
+    fn fits(&self) -> bool {
+        let fits = |duration: Duration| (1..=i64::MAX as u128).contains(&duration.as_nanos());
+        fits(self.age) && fits(self.step)
+    }
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn duration(nanoseconds: i64) -> Option<Duration> {
+    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }
 
 /// The value of a field in the message that represents a step.
@@ -94,15 +119,11 @@ impl Thinning {
                 rules.len()
             ));
         }
-        if let Some(rule) = rules
-            .iter()
-            .find(|rule| rule.age_ns < 1 || rule.step_ns < 1)
-        {
-            return Some(format!("{rule:?}, with an age or step below a nanosecond"));
+        if let Some(rule) = rules.iter().find(|rule| !rule.fits()) {
+            return Some(format!("{rule:?}; from a nanosecond to 292 years can be"));
         }
-        let ascend = |pair: &[ThinningRule]| {
-            pair[0].age_ns < pair[1].age_ns && pair[0].step_ns < pair[1].step_ns
-        };
+        let ascend =
+            |pair: &[ThinningRule]| pair[0].age < pair[1].age && pair[0].step < pair[1].step;
         if !rules.windows(2).all(ascend) {
             return Some("rules whose ages and steps do not ascend".into());
         }
@@ -157,8 +178,8 @@ impl ThinningRow {
         ];
         for (rule, done) in rules.iter().zip(&self.done) {
             let mut row = [0; RULE_BYTES];
-            put_i64(&mut row, 0, rule.age_ns);
-            put_i64(&mut row, 8, rule.step_ns);
+            put_i64(&mut row, 0, rule.age_ns());
+            put_i64(&mut row, 8, rule.step_ns());
             put_i64(&mut row, 16, *done);
             bytes.extend_from_slice(&row);
         }
@@ -183,8 +204,8 @@ impl ThinningRow {
         let (mut thinning, mut done) = (Thinning::default(), Vec::new());
         for row in rows.chunks_exact(RULE_BYTES) {
             thinning.rules.push(ThinningRule {
-                age_ns: get_i64(row, 0),
-                step_ns: get_i64(row, 8),
+                age: duration(get_i64(row, 0))?,
+                step: duration(get_i64(row, 8))?,
             });
             done.push(get_i64(row, 16));
         }

@@ -20,7 +20,7 @@ pub enum BucketOverflow {
     #[default]
     Reject,
     /// The oldest objects that are not protected are removed.
-    Rotate,
+    DropOldest,
 }
 
 /// Options of a bucket. They can be changed later; the size of chunks then holds for later objects only.
@@ -30,13 +30,13 @@ pub struct BucketOptions {
     pub chunk_bytes: u32,
     /// The treatment of a put that exceeds `objects_max` or `bytes_max`.
     pub overflow: BucketOverflow,
-    /// Maximum size in bytes of an object.
-    pub object_bytes_max: u64,
-    /// Maximum number of objects.
-    pub objects_max: u64,
-    /// Maximum size in bytes of all objects together. A copy counts like any other object, although it shares the
+    /// Maximum size in bytes of an object; `None`: no maximum.
+    pub object_bytes_max: Option<u64>,
+    /// Maximum number of objects; `None`: no maximum.
+    pub objects_max: Option<u64>,
+    /// Maximum size in bytes of all objects together; `None`: no maximum. A copy counts like any other object, although it shares the
     /// chunks of its source. Uploads together have the same maximum, apart from the objects.
-    pub bytes_max: u64,
+    pub bytes_max: Option<u64>,
     /// Maximum number of uploads that are neither complete nor removed.
     pub uploads_max: u64,
 }
@@ -49,12 +49,21 @@ impl Default for BucketOptions {
         Self {
             chunk_bytes: CHUNK_BYTES_DEFAULT,
             overflow: BucketOverflow::Reject,
-            object_bytes_max: u64::MAX,
-            objects_max: u64::MAX,
-            bytes_max: u64::MAX,
+            object_bytes_max: None,
+            objects_max: None,
+            bytes_max: None,
             uploads_max: UPLOADS_MAX_DEFAULT,
         }
     }
+}
+
+/// A maximum as the file has it: `u64::MAX` if there is none.
+pub(crate) fn most(maximum: Option<u64>) -> u64 {
+    maximum.unwrap_or(u64::MAX)
+}
+
+fn some(maximum: u64) -> Option<u64> {
+    Some(maximum).filter(|maximum| *maximum < u64::MAX)
 }
 
 impl BucketOptions {
@@ -80,12 +89,12 @@ impl BucketOptions {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.chunk_bytes.to_le_bytes().to_vec();
-        let rotates = self.overflow == BucketOverflow::Rotate;
+        let rotates = self.overflow == BucketOverflow::DropOldest;
         bytes.extend_from_slice(&u32::from(rotates).to_le_bytes());
         let limits = [
-            self.object_bytes_max,
-            self.objects_max,
-            self.bytes_max,
+            most(self.object_bytes_max),
+            most(self.objects_max),
+            most(self.bytes_max),
             self.uploads_max,
         ];
         for limit in limits {
@@ -100,12 +109,12 @@ impl BucketOptions {
             chunk_bytes: fields.u32()?,
             overflow: match fields.u32()? {
                 0 => BucketOverflow::Reject,
-                1 => BucketOverflow::Rotate,
+                1 => BucketOverflow::DropOldest,
                 other => return Err(fields.error(other, "0 or 1")),
             },
-            object_bytes_max: fields.u64()?,
-            objects_max: fields.u64()?,
-            bytes_max: fields.u64()?,
+            object_bytes_max: some(fields.u64()?),
+            objects_max: some(fields.u64()?),
+            bytes_max: some(fields.u64()?),
             uploads_max: fields.u64()?,
         };
         fields.end()?;

@@ -6,7 +6,7 @@ use crate::objects::condition::{ObjectCondition, ObjectOutcome};
 use crate::objects::content_hash::ContentHash;
 use crate::objects::keys::{COUNT_MAX, name_of, time_of};
 use crate::objects::manifest::ObjectInfo;
-use crate::objects::options::BucketOverflow;
+use crate::objects::options::{BucketOverflow, most};
 use crate::objects::parts::{Part, part};
 use std::collections::BTreeMap;
 use tidalite_pager::{Error, PageWrite, Result};
@@ -62,12 +62,12 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// Maximum number of bytes of all objects, and of all uploads: the option, limited by the greatest value of a
     /// counter.
     pub(crate) fn bytes_max(&self) -> u64 {
-        self.options.bytes_max.min(COUNT_MAX)
+        most(self.options.bytes_max).min(COUNT_MAX)
     }
 
     /// Checks the size of an object against its limits.
     pub(crate) fn check_size(&self, size: u64) -> Result<()> {
-        let limit = self.options.object_bytes_max.min(self.bytes_max());
+        let limit = most(self.options.object_bytes_max).min(self.bytes_max());
         if size > limit {
             return Err(too_large("bytes of an object", size, limit));
         }
@@ -101,12 +101,9 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         let spared = |other: &str| other == name || Some(other) == keep;
         let victims = self.victims((objects, bytes), &spared, now, OBJECTS_ROTATED_PER_PUT_MAX)?;
         let left = objects.saturating_sub(victims.list.len() as u64);
-        if left > self.options.objects_max {
-            return Err(too_large(
-                "objects of the bucket",
-                left,
-                self.options.objects_max,
-            ));
+        let limit = most(self.options.objects_max);
+        if left > limit {
+            return Err(too_large("objects of the bucket", left, limit));
         }
         let left = bytes.saturating_sub(victims.bytes);
         let limit = self.bytes_max();
@@ -154,7 +151,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         })
     }
 
-    /// Removes expired objects, and with [`BucketOverflow::Rotate`] also the oldest ones, until the limits leave room
+    /// Removes expired objects, and with [`BucketOverflow::DropOldest`] also the oldest ones, until the limits leave room
     /// for the given number of further objects and bytes. Call it after limits were lowered, and before puts that need
     /// much room.
     ///
@@ -184,7 +181,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
 
     /// Whether this number of objects and bytes exceeds a limit.
     fn is_above(&self, (objects, bytes): (u64, u64)) -> bool {
-        objects > self.options.objects_max || bytes > self.bytes_max()
+        objects > most(self.options.objects_max) || bytes > self.bytes_max()
     }
 
     /// The objects to remove so that the bucket does not exceed its limits, expired ones first; at most `limit`.
@@ -198,7 +195,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         let mut victims = Victims::default();
         let reader = self.reader();
         for table in [Part::Expiry, Part::Ages] {
-            if table == Part::Ages && self.options.overflow != BucketOverflow::Rotate {
+            if table == Part::Ages && self.options.overflow != BucketOverflow::DropOldest {
                 break;
             }
             let rows = part(self.root, self.w, table)?;

@@ -168,10 +168,9 @@ impl<W: PageWrite> QueueWriter<'_, W> {
 
     /// The mark of a message after a response; `None` for a message that is acknowledged.
     fn next_mark(&self, from: &Mark, answer: Answer, now: i64) -> Option<Mark> {
-        let most = self.options.max_deliveries;
         Some(match answer {
             Answer::Ack => return None,
-            Answer::Nack { .. } if most > 0 && from.count >= most => {
+            Answer::Nack { .. } if self.options.is_dead_after(from.count) => {
                 dead_mark(from, DeadReason::TooManyDeliveries, now)
             }
             Answer::Nack { delay } if delay > 0 => {

@@ -88,7 +88,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             return Ok(0);
         }
         let mut edit = Edit::new(*group);
-        let most = self.options.max_deliveries;
+        let options = self.options;
         for &id in &due {
             let (root, r) = (&*self.root, &*self.w);
             let from = match edit.marks.get(root, r, id)? {
@@ -98,7 +98,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
                     return Err(damaged("mark of a queue", found, "leased or delayed"));
                 }
             };
-            if from.phase == Phase::Leased && most > 0 && from.count >= most {
+            if from.phase == Phase::Leased && options.is_dead_after(from.count) {
                 let lane = Messages::open(root, r)?.expect(id)?.lane;
                 let to = dead_mark(&from, DeadReason::TooManyDeliveries, now);
                 edit.change(root, r, id, (from, to), lane)?;

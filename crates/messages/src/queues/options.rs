@@ -12,6 +12,7 @@
 //! ```
 
 use crate::queues::parts::damaged;
+use std::time::Duration;
 use tidalite_base::{get_i64, get_u32, get_u64};
 use tidalite_pager::{Error, Result};
 
@@ -54,30 +55,64 @@ pub enum Overflow {
 pub struct QueueOptions {
     /// The rule for a full queue.
     pub overflow: Overflow,
-    /// After this number of deliveries a message becomes a dead letter of the group; 0: never.
-    pub max_deliveries: u32,
-    /// Maximum number of messages; 0: no maximum.
-    pub max_messages: u64,
-    /// Maximum number of bytes of all messages with their headers and keys; 0: no maximum.
-    pub max_bytes: u64,
-    /// Age in nanoseconds at which messages are removed; 0: never.
-    pub retention: i64,
-    /// Time in nanoseconds within which a second push with the same idempotency key stores nothing; 0: keys are
-    /// ignored.
-    pub idempotency_window: i64,
+    /// After this number of deliveries a message becomes a dead letter of the group; `None`: never.
+    pub deliveries_max: Option<u32>,
+    /// Maximum number of messages; `None`: no maximum.
+    pub messages_max: Option<u64>,
+    /// Maximum number of bytes of all messages with their headers and keys; `None`: no maximum.
+    pub bytes_max: Option<u64>,
+    /// Age at which messages are removed; `None`: never.
+    pub retention: Option<Duration>,
+    /// Time within which a second push with the same idempotency key stores nothing; `None`: keys are ignored.
+    pub idempotency_window: Option<Duration>,
+}
+
+/// A duration in nanoseconds, which is 0 for none.
+fn nanoseconds(duration: Option<Duration>) -> i64 {
+    duration.map_or(0, |duration| {
+        i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+    })
+}
+
+fn duration(nanoseconds: i64) -> Option<Duration> {
+    match u64::try_from(nanoseconds) {
+        Ok(0) | Err(_) => None,
+        Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
+    }
 }
 
 impl QueueOptions {
     /// Returns a text that says why the options cannot be used; `None` if they can.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        if self.retention < 0 {
-            return Some(format!("a retention of {} nanoseconds", self.retention));
+        if self.deliveries_max == Some(0)
+            || self.messages_max == Some(0)
+            || self.bytes_max == Some(0)
+        {
+            return Some("a maximum of 0; without a maximum the option is None".into());
         }
-        (self.idempotency_window < 0).then(|| {
-            let window = self.idempotency_window;
-            format!("a window of {window} nanoseconds for idempotency keys")
-        })
+        // As nanoseconds they are numbers of the file, where 0 means none.
+        let fits = |time: &Duration| (1..=i64::MAX as u128).contains(&time.as_nanos());
+        if let Some(retention) = self.retention.filter(|time| !fits(time)) {
+            return Some(format!("a retention of {retention:?}"));
+        }
+        let window = self.idempotency_window.filter(|time| !fits(time))?;
+        Some(format!("a window of {window:?} for idempotency keys"))
+    }
+
+    /// The age in nanoseconds at which messages are removed; 0: never.
+    pub(crate) fn retention_ns(&self) -> i64 {
+        nanoseconds(self.retention)
+    }
+
+    /// The window of idempotency keys in nanoseconds; 0: keys are ignored.
+    pub(crate) fn window_ns(&self) -> i64 {
+        nanoseconds(self.idempotency_window)
+    }
+
+    /// Whether a message that was delivered this many times becomes a dead letter.
+    pub(crate) fn is_dead_after(&self, deliveries: u32) -> bool {
+        self.deliveries_max.is_some_and(|most| deliveries >= most)
     }
 
     pub(crate) fn encode(&self) -> [u8; BYTES] {
@@ -87,11 +122,11 @@ impl QueueOptions {
             Overflow::DropOldest => 1,
             Overflow::DropNewest => 2,
         };
-        bytes[4..8].copy_from_slice(&self.max_deliveries.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.max_messages.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.max_bytes.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.retention.to_le_bytes());
-        bytes[32..].copy_from_slice(&self.idempotency_window.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.deliveries_max.unwrap_or(0).to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.messages_max.unwrap_or(0).to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.bytes_max.unwrap_or(0).to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.retention_ns().to_le_bytes());
+        bytes[32..].copy_from_slice(&self.window_ns().to_le_bytes());
         bytes
     }
 
@@ -100,6 +135,7 @@ impl QueueOptions {
         if bytes.len() != BYTES || bytes[1..4] != [0; 3] {
             return Err(wrong());
         }
+        let (retention, window) = (get_i64(bytes, 24), get_i64(bytes, 32));
         let options = Self {
             overflow: match bytes[0] {
                 0 => Overflow::Reject,
@@ -107,23 +143,28 @@ impl QueueOptions {
                 2 => Overflow::DropNewest,
                 _ => return Err(wrong()),
             },
-            max_deliveries: get_u32(bytes, 4),
-            max_messages: get_u64(bytes, 8),
-            max_bytes: get_u64(bytes, 16),
-            retention: get_i64(bytes, 24),
-            idempotency_window: get_i64(bytes, 32),
+            deliveries_max: some(get_u32(bytes, 4)),
+            messages_max: some(get_u64(bytes, 8)),
+            bytes_max: some(get_u64(bytes, 16)),
+            retention: duration(retention),
+            idempotency_window: duration(window),
         };
-        match options.problem() {
-            Some(_) => Err(wrong()),
-            None => Ok(options),
+        match retention < 0 || window < 0 {
+            true => Err(wrong()),
+            false => Ok(options),
         }
     }
 
     /// Whether a queue with this many messages and bytes is fuller than it may be.
     pub(crate) fn is_over(&self, messages: u64, bytes: u64) -> bool {
-        (self.max_messages > 0 && messages > self.max_messages)
-            || (self.max_bytes > 0 && bytes > self.max_bytes)
+        self.messages_max.is_some_and(|most| messages > most)
+            || self.bytes_max.is_some_and(|most| bytes > most)
     }
+}
+
+/// A number of the file that is 0 if there is none.
+fn some<T: Default + PartialEq>(number: T) -> Option<T> {
+    (number != T::default()).then_some(number)
 }
 
 /// Checks a number against its limit.

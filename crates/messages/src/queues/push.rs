@@ -69,7 +69,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             }
             heads.push(message.head(now, bytes));
         }
-        let window = self.options.idempotency_window;
+        let window = self.options.window_ns();
         let mut answers = Vec::with_capacity(messages.len());
         let mut new_keys: HashMap<&[u8], u64> = HashMap::new();
         let mut next_id = self.state.next_id;
@@ -124,17 +124,16 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     }
 
     fn full(&self, messages: u64, bytes: u64) -> Error {
-        let max = self.options.max_messages;
-        match max > 0 && messages > max {
-            true => Error::Limit {
+        match self.options.messages_max {
+            Some(limit) if messages > limit => Error::Limit {
                 what: "messages of a queue",
                 found: messages,
-                limit: max,
+                limit,
             },
-            false => Error::Limit {
+            _ => Error::Limit {
                 what: "bytes of a queue",
                 found: bytes,
-                limit: self.options.max_bytes,
+                limit: self.options.bytes_max.unwrap_or(u64::MAX),
             },
         }
     }
@@ -170,7 +169,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             }
         }
         expiry.store(self.root, self.w)?;
-        if self.options.idempotency_window > 0 {
+        if self.options.window_ns() > 0 {
             let seen: Vec<Seen<'_>> = ids()
                 .filter_map(|(id, (message, _))| {
                     let key = message.idempotency_key?;
@@ -178,7 +177,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
                 })
                 .collect();
             if !seen.is_empty() {
-                let window = self.options.idempotency_window;
+                let window = self.options.window_ns();
                 seen::add(self.root, self.w, &seen, window, now)?;
             }
         }

@@ -168,7 +168,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// Removes the oldest messages that are older than the retention, at most `limit`; returns their number. Stops at
     /// the first younger message.
     fn age(&mut self, limit: usize, now: i64) -> Result<usize> {
-        let retention = self.options.retention;
+        let retention = self.options.retention_ns();
         if retention == 0 {
             return Ok(0);
         }
@@ -192,7 +192,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         let limit = limit.max(1);
         let mut has_more = self.expire(limit, now)? == limit;
         has_more |= self.age(limit, now)? == limit;
-        let window = self.options.idempotency_window;
+        let window = self.options.window_ns();
         has_more |= seen::prune(self.root, self.w, window, now, limit)? == limit;
         let groups: Vec<_> = self
             .groups

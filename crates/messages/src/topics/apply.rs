@@ -107,8 +107,8 @@ impl<W: PageWrite> Apply<'_, W> {
         within("ids of topics", self.state.next_id, count, NUMBERS_MAX)?;
         let fits =
             |now: u64, more: u64, limit| now.checked_add(more).is_some_and(|all| all <= limit);
-        let is_certain = fits(self.state.messages, count, self.options.messages_max)
-            && fits(self.state.bytes, bytes, self.options.bytes_max);
+        let is_certain = fits(self.state.messages, count, self.options.most_messages())
+            && fits(self.state.bytes, bytes, self.options.most_bytes());
         if is_certain {
             return Ok(());
         }
@@ -132,14 +132,14 @@ impl<W: PageWrite> Apply<'_, W> {
         }
         // A batch that makes a table smaller is accepted even above a limit, which may have been lowered.
         if messages_after > self.state.messages {
-            within("messages", messages_after, 0, self.options.messages_max)?;
+            within("messages", messages_after, 0, self.options.most_messages())?;
         }
         if bytes_after > self.state.bytes {
             within(
                 "bytes of all messages",
                 bytes_after,
                 0,
-                self.options.bytes_max,
+                self.options.most_bytes(),
             )?;
         }
         Ok(())

@@ -27,10 +27,10 @@ pub struct TopicOptions {
     pub topic_bytes_max: u16,
     /// Maximum length in bytes of a payload, up to [`TOPIC_PAYLOAD_BYTES_MAX`].
     pub payload_bytes_max: u32,
-    /// Maximum number of messages.
-    pub messages_max: u64,
-    /// Maximum number of bytes of all messages: topics, publishers, properties and payloads.
-    pub bytes_max: u64,
+    /// Maximum number of messages; `None`: no maximum.
+    pub messages_max: Option<u64>,
+    /// Maximum number of bytes of all messages (topics, publishers, properties and payloads); `None`: no maximum.
+    pub bytes_max: Option<u64>,
     /// Number of changes that the feed keeps; 0 for no feed.
     pub feed_changes: u64,
 }
@@ -42,8 +42,8 @@ impl Default for TopicOptions {
             levels_max: 128,
             topic_bytes_max: u16::MAX,
             payload_bytes_max: TOPIC_PAYLOAD_BYTES_MAX as u32,
-            messages_max: u64::MAX,
-            bytes_max: u64::MAX,
+            messages_max: None,
+            bytes_max: None,
             feed_changes: 0,
         }
     }
@@ -63,6 +63,16 @@ impl TopicOptions {
             .then(|| format!("payloads of {payload} bytes, {TOPIC_PAYLOAD_BYTES_MAX} can be"))
     }
 
+    /// Maximum number of messages; `u64::MAX` if there is no maximum.
+    pub(super) fn most_messages(&self) -> u64 {
+        self.messages_max.unwrap_or(u64::MAX)
+    }
+
+    /// Maximum number of bytes; `u64::MAX` if there is no maximum.
+    pub(super) fn most_bytes(&self) -> u64 {
+        self.bytes_max.unwrap_or(u64::MAX)
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         match self.problem() {
             Some(found) => Err(Error::refused(
@@ -79,8 +89,8 @@ impl TopicOptions {
         (bytes[0], bytes[1]) = (VERSION, self.levels_max);
         bytes[2..4].copy_from_slice(&self.topic_bytes_max.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.payload_bytes_max.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.messages_max.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.bytes_max.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.most_messages().to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.most_bytes().to_le_bytes());
         bytes[24..].copy_from_slice(&self.feed_changes.to_le_bytes());
         bytes
     }
@@ -97,8 +107,8 @@ impl TopicOptions {
             levels_max: bytes[1],
             topic_bytes_max: get_u16(bytes, 2),
             payload_bytes_max: get_u32(bytes, 4),
-            messages_max: get_u64(bytes, 8),
-            bytes_max: get_u64(bytes, 16),
+            messages_max: Some(get_u64(bytes, 8)).filter(|most| *most < u64::MAX),
+            bytes_max: Some(get_u64(bytes, 16)).filter(|most| *most < u64::MAX),
             feed_changes: get_u64(bytes, 24),
         };
         match options.problem() {

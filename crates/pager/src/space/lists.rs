@@ -209,12 +209,22 @@ impl List {
         let header = Header::decode(bytes);
         if header.owner != below {
             let expected = format!("{below} lists below it");
-            return Err(damaged("list of pending ranges", at, header.owner, &expected));
+            return Err(damaged(
+                "list of pending ranges",
+                at,
+                header.owner,
+                &expected,
+            ));
         }
         let next = Ptr::decode(bytes, NEXT_AT);
         if next.is_null() != (below == 0) {
             let expected = if below == 0 { "none" } else { "one" };
-            return Err(damaged("next list of pending ranges", at, next.addr, expected));
+            return Err(damaged(
+                "next list of pending ranges",
+                at,
+                next.addr,
+                expected,
+            ));
         }
         let bits = header.flags == BITS;
         let ranges = if bits {
@@ -340,7 +350,12 @@ pub(super) fn load_directory(
         let most = entries_per_directory(page.len());
         if count == 0 || count > most {
             let expected = format!("1 to {most} entries");
-            return Err(damaged("directory of pending ranges", &at, count, &expected));
+            return Err(damaged(
+                "directory of pending ranges",
+                &at,
+                count,
+                &expected,
+            ));
         }
         for i in 0..count {
             let entry = ENTRIES_AT + i * ENTRY_BYTES;

@@ -70,8 +70,8 @@ pub(super) fn topics(snap: &ReadTxn, name: &str) -> Topics {
             levels_max: options.levels_max,
             topic_bytes_max: options.topic_bytes_max.into(),
             payload_bytes_max: options.payload_bytes_max as usize,
-            messages_max: options.messages_max,
-            bytes_max: options.bytes_max,
+            messages_max: options.messages_max.unwrap_or(u64::MAX),
+            bytes_max: options.bytes_max.unwrap_or(u64::MAX),
             feed_changes: options.feed_changes,
         },
         bytes: stat.bytes,
@@ -117,11 +117,13 @@ pub(super) fn queue(db: &Database, snap: &ReadTxn, name: &str) -> Queue {
                 Overflow::DropOldest => 1,
                 Overflow::DropNewest => 2,
             },
-            deliveries_max: options.max_deliveries as usize,
-            messages_max: options.max_messages,
-            bytes_max: options.max_bytes,
-            retention: options.retention,
-            window: options.idempotency_window,
+            deliveries_max: options.deliveries_max.unwrap_or(0) as usize,
+            messages_max: options.messages_max.unwrap_or(0),
+            bytes_max: options.bytes_max.unwrap_or(0),
+            retention: options.retention.map_or(0, |age| age.as_nanos() as i64),
+            window: options
+                .idempotency_window
+                .map_or(0, |window| window.as_nanos() as i64),
         },
         next_id: stat.next_id,
         bytes: stat.bytes,
@@ -271,10 +273,10 @@ pub(super) fn bucket(snap: &ReadTxn, name: &str) -> Bucket {
     let found = Bucket {
         options: bucket::Options {
             chunk_bytes: options.chunk_bytes as usize,
-            rotates: options.overflow == tidalite::objects::BucketOverflow::Rotate,
-            object_bytes_max: options.object_bytes_max,
-            objects_max: options.objects_max,
-            bytes_max: options.bytes_max,
+            rotates: options.overflow == tidalite::objects::BucketOverflow::DropOldest,
+            object_bytes_max: options.object_bytes_max.unwrap_or(u64::MAX),
+            objects_max: options.objects_max.unwrap_or(u64::MAX),
+            bytes_max: options.bytes_max.unwrap_or(u64::MAX),
             uploads_max: options.uploads_max,
         },
         chunks: (stat.chunks, stat.chunk_bytes),
@@ -314,7 +316,7 @@ pub(super) fn containers(db: &Database, snap: &ReadTxn, name: &str) -> Container
                 rules: thinning
                     .rules
                     .iter()
-                    .map(|rule| (rule.age_ns, rule.step_ns))
+                    .map(|rule| (rule.age.as_nanos() as i64, rule.step.as_nanos() as i64))
                     .collect(),
                 others: figure(thinning.others),
                 fields: thinning
@@ -347,7 +349,9 @@ pub(super) fn containers(db: &Database, snap: &ReadTxn, name: &str) -> Container
             creates: options.creates_containers,
             containers_max: options.containers_max as usize,
             fields_max: options.fields_max as usize,
-            window: options.idempotency_window_ns,
+            window: options
+                .idempotency_window
+                .map_or(0, |window| window.as_nanos() as i64),
             of_containers: container_options(&options.defaults),
         },
         deleted: (stat.deleted_messages, stat.deleted_bytes),
@@ -379,11 +383,11 @@ fn container_options(options: &ContainerOptions) -> containers::Options {
             OnDuplicate::KeepAll => 2,
             OnDuplicate::Merge => 3,
         },
-        rotates: options.overflow == tidalite::containers::ContainerOverflow::RotateOldest,
-        ttl: options.ttl_ns,
-        keep_deleted: options.keep_deleted_ns,
-        messages_max: options.messages_max,
-        bytes_max: options.bytes_max,
+        rotates: options.overflow == tidalite::containers::ContainerOverflow::DropOldest,
+        ttl: options.ttl.map_or(i64::MAX, |ttl| ttl.as_nanos() as i64),
+        keep_deleted: options.keep_deleted.as_nanos() as i64,
+        messages_max: options.messages_max.unwrap_or(u64::MAX),
+        bytes_max: options.bytes_max.unwrap_or(u64::MAX),
         protect: options.protect.clone().unwrap_or_default(),
     }
 }

@@ -143,10 +143,10 @@ fn queues(db: &Database) {
 
     let options = QueueOptions {
         overflow: Overflow::DropOldest,
-        max_deliveries: 1,
-        max_messages: 100,
-        retention: 1000 * SECOND,
-        idempotency_window: 500 * SECOND,
+        deliveries_max: Some(1),
+        messages_max: Some(100),
+        retention: Some(Duration::from_secs(1000)),
+        idempotency_window: Some(Duration::from_secs(500)),
         ..QueueOptions::default()
     };
     let mut queue = tx.queue_with("queue", &options).unwrap();
@@ -194,8 +194,8 @@ fn bucket(db: &Database) {
     let mut tx = db.begin_write().unwrap();
     tx.bucket("no objects").unwrap();
     let options = BucketOptions {
-        overflow: BucketOverflow::Rotate,
-        objects_max: 50,
+        overflow: BucketOverflow::DropOldest,
+        objects_max: Some(50),
         ..BucketOptions::default()
     };
     let mut bucket = tx.bucket_with("bucket", &options).unwrap();
@@ -245,9 +245,9 @@ fn containers(db: &Database) {
     let mut tx = db.begin_write().unwrap();
     tx.containers("no containers").unwrap();
     let options = ContainerTableOptions {
-        idempotency_window_ns: 60 * SECOND,
+        idempotency_window: Some(Duration::from_secs(60)),
         defaults: ContainerOptions {
-            keep_deleted_ns: 1000 * SECOND,
+            keep_deleted: Duration::from_secs(1000),
             ..ContainerOptions::default()
         },
         ..ContainerTableOptions::default()
@@ -255,10 +255,10 @@ fn containers(db: &Database) {
     let mut containers = tx.containers_with("containers", &options).unwrap();
     let own = ContainerOptions {
         on_duplicate: OnDuplicate::Merge,
-        ttl_ns: 300 * SECOND,
-        messages_max: 30,
+        ttl: Some(Duration::from_secs(300)),
+        messages_max: Some(30),
         protect: Some("keep".to_owned()),
-        keep_deleted_ns: 5,
+        keep_deleted: Duration::from_nanos(5),
         ..ContainerOptions::default()
     };
     containers.create_container("own", Some(&own)).unwrap();
@@ -310,8 +310,8 @@ fn containers(db: &Database) {
     let thinning = Thinning {
         rules: [(3, 4), (8, 10)]
             .map(|(age, step)| ThinningRule {
-                age_ns: age * SECOND,
-                step_ns: step * SECOND,
+                age: Duration::from_secs(age),
+                step: Duration::from_secs(step),
             })
             .to_vec(),
         others: ThinningFigure::Last,

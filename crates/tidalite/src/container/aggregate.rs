@@ -5,10 +5,12 @@
 //! exact for 64-bit integers.
 
 use crate::container::read::{Containers, Select};
+use crate::messages::open::nanoseconds;
 use crate::types::error::Result;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
+use std::time::Duration;
 use tidalite_messages::{EncodedPath, FieldNumber, FieldValue};
 use tidalite_pager::{Error as FileError, Refusal};
 
@@ -39,8 +41,9 @@ pub enum MessageFigure {
 pub struct AggregateQuery {
     /// Selects the messages. Its `fields`, `reverse` and `limit` have no effect.
     pub select: Select,
-    /// Length of a step in nanoseconds; steps begin at multiples of it. `None`: one step for all messages.
-    pub step_ns: Option<i64>,
+    /// Length of a step, at least one nanosecond; steps begin at its multiples, counted from 1970. `None`: one step for
+    /// all messages.
+    pub step: Option<Duration>,
     /// Path of the field by which messages are grouped: each value of it has a result of its own. Equal numbers are one
     /// value.
     pub group_by: Option<String>,
@@ -234,6 +237,7 @@ impl Containers<'_> {
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use std::time::Duration;
     /// use tidalite::containers::{AggregateQuery, Append, Document, MessageFigure};
     ///
     /// let mut tx = db.begin_write()?;
@@ -243,7 +247,7 @@ impl Containers<'_> {
     ///     cars.append(&Append::new("red", time as i64, &Document::from_json(&message)?))?;
     /// }
     /// let query = AggregateQuery {
-    ///     step_ns: Some(4),
+    ///     step: Some(Duration::from_nanos(4)),
     ///     group_by: Some("state".to_owned()),
     ///     figures: vec![("km".to_owned(), MessageFigure::Max), ("km".to_owned(), MessageFigure::Increase)],
     ///     ..AggregateQuery::default()
@@ -262,8 +266,9 @@ impl Containers<'_> {
     /// # Cost
     /// Reads the messages and decodes only the fields that are needed. Needs memory for each step and group.
     pub fn aggregate(&self, container: &str, query: &AggregateQuery) -> Result<Vec<AggregateRow>> {
-        if let Some(step) = query.step_ns.filter(|step| *step < 1) {
-            let found = format!("a step of {step} nanoseconds");
+        let step_ns = query.step.map(nanoseconds);
+        if step_ns == Some(0) {
+            let found = "a step of no length";
             let expected = "a step of at least one nanosecond";
             return Err(FileError::refused(Refusal::InvalidInput, found, expected).into());
         }
@@ -282,9 +287,7 @@ impl Containers<'_> {
         let mut lasts: HashMap<String, Vec<Option<FieldNumber>>> = HashMap::new();
         self.each(container, &select, &mut |message| {
             let document = message.encoded()?;
-            let step = query
-                .step_ns
-                .map(|step| message.time().div_euclid(step).saturating_mul(step));
+            let step = step_ns.map(|step| message.time().div_euclid(step).saturating_mul(step));
             let group = match group.first() {
                 Some(path) => match path.find(&document)? {
                     Some(value) => canonical(value.decode()?),

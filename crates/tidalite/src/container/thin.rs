@@ -36,6 +36,7 @@ impl ContainersMut<'_> {
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use std::time::Duration;
     /// use tidalite::containers::{Append, Document, Thinning, ThinningFigure, ThinningRule};
     ///
     /// let hours = |n: i64| n * 3_600_000_000_000;
@@ -46,9 +47,12 @@ impl ContainersMut<'_> {
     ///     devices.append(&Append::new("pump", hours(minute) / 60, &document))?;
     /// }
     /// // Of messages that are older than three days, the mean of ten minutes; after ten days, of an hour.
-    /// let rule = |days: i64, step_ns: i64| ThinningRule { age_ns: hours(24 * days), step_ns };
+    /// let rule = |days: u64, minutes: u64| ThinningRule {
+    ///     age: Duration::from_secs(86_400 * days),
+    ///     step: Duration::from_secs(60 * minutes),
+    /// };
     /// let thinning = Thinning {
-    ///     rules: vec![rule(3, hours(1) / 6), rule(10, hours(1))],
+    ///     rules: vec![rule(3, 10), rule(10, 60)],
     ///     others: ThinningFigure::Last,
     ///     fields: vec![("level".to_owned(), ThinningFigure::Mean)],
     /// };

@@ -4,6 +4,7 @@ use super::base_file::file;
 use super::files::Files;
 use crate::model::clock;
 use crate::model::messages::DEVICES;
+use std::time::Duration;
 use tidalite::containers::{
     Append, ContainerOptions, ContainerTableOptions, DeleteRange, Document, Thinning,
     ThinningFigure, ThinningRule,
@@ -16,8 +17,6 @@ const SECOND: i64 = 1_000_000_000;
 const NOW: i64 = clock::START;
 /// Number of messages of the largest container.
 const MESSAGES: i64 = 300;
-/// An hour in nanoseconds.
-const HOUR: i64 = 3_600 * SECOND;
 
 /// Creates the file.
 ///
@@ -29,9 +28,9 @@ pub(super) fn containers() -> Result<Files> {
 
 fn options() -> ContainerTableOptions {
     ContainerTableOptions {
-        idempotency_window_ns: HOUR,
+        idempotency_window: Some(Duration::from_secs(3600)),
         defaults: ContainerOptions {
-            keep_deleted_ns: HOUR,
+            keep_deleted: Duration::from_secs(3600),
             protect: Some("keep".to_owned()),
             ..ContainerOptions::default()
         },
@@ -57,8 +56,8 @@ fn fill(db: &Database) -> Result<()> {
     let mut table = tx.containers_with(DEVICES, &options())?;
     table.create_container("empty", None)?;
     let short = ContainerOptions {
-        ttl_ns: 500 * SECOND,
-        messages_max: 50,
+        ttl: Some(Duration::from_secs(500)),
+        messages_max: Some(50),
         ..options().defaults
     };
     table.create_container("short", Some(&short))?;
@@ -96,9 +95,9 @@ fn fill(db: &Database) -> Result<()> {
         None,
     )?;
     table.drop_container("dropped")?;
-    let rule = |age: i64, step: i64| ThinningRule {
-        age_ns: age * SECOND,
-        step_ns: step * SECOND,
+    let rule = |age: u64, step: u64| ThinningRule {
+        age: Duration::from_secs(age),
+        step: Duration::from_secs(step),
     };
     let thinning = Thinning {
         rules: vec![rule(20, 10), rule(150, 60)],

@@ -2,6 +2,7 @@
 
 use super::errors::keep;
 use std::ops::ControlFlow;
+use std::time::Duration;
 use tidalite::containers::{
     AggregateQuery, Containers, Expression, MessageFigure, MessageQuery, Projection, Select,
 };
@@ -78,9 +79,10 @@ fn one(table: &Containers<'_>, name: &str) -> Result<()> {
         ("gps.deep.x", MessageFigure::Sum),
     ];
     let figures = figures.map(|(field, figure)| (field.to_owned(), figure));
-    for (step_ns, group_by) in [(None, Some("keep".to_owned())), (Some(1 << 40), None)] {
+    let long = Duration::from_nanos(1 << 40);
+    for (step, group_by) in [(None, Some("keep".to_owned())), (Some(long), None)] {
         let query = AggregateQuery {
-            step_ns,
+            step,
             group_by,
             figures: figures.to_vec(),
             ..AggregateQuery::default()

@@ -3,6 +3,7 @@
 use super::containers_read::all_of_containers;
 use super::messages_write::{allowed, steps};
 use crate::model::clock;
+use std::time::Duration;
 use tidalite::containers::{
     Append, ContainerOptions, ContainerOverflow, ContainersMut, DeleteRange, Document, Expression,
     FieldValue, OnDuplicate, RestoreRange, Thinning, ThinningFigure, ThinningRule,
@@ -74,8 +75,8 @@ fn change(table: &mut ContainersMut<'_>, step: u32) -> Result<()> {
             allowed(table.restore_container("dropped", "dropped"))?;
             let own = ContainerOptions {
                 on_duplicate: OnDuplicate::Merge,
-                overflow: ContainerOverflow::RotateOldest,
-                messages_max: 20,
+                overflow: ContainerOverflow::DropOldest,
+                messages_max: Some(20),
                 ..ContainerOptions::default()
             };
             allowed(table.create_container("created", Some(&own)))?;
@@ -90,13 +91,13 @@ fn change(table: &mut ContainersMut<'_>, step: u32) -> Result<()> {
                 allowed(table.rename_container(name, &format!("renamed {i}")))?;
             }
             let mut options = table.options()?;
-            options.defaults.ttl_ns = 100_000_000_000;
+            options.defaults.ttl = Some(Duration::from_secs(100));
             table.set_table_options(&options)
         }
         5 => {
             let rule = ThinningRule {
-                age_ns: 1,
-                step_ns: 30_000_000_000,
+                age: Duration::from_nanos(1),
+                step: Duration::from_secs(30),
             };
             let thinning = Thinning {
                 rules: vec![rule],

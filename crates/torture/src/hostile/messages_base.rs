@@ -66,8 +66,8 @@ fn topics(db: &Database) -> Result<()> {
 /// A queue with three groups and a dropped one, and messages in every state.
 fn queue(db: &Database) -> Result<()> {
     let options = QueueOptions {
-        max_deliveries: 3,
-        idempotency_window: i64::MAX / 2,
+        deliveries_max: Some(3),
+        idempotency_window: Some(Duration::from_nanos(u64::MAX / 4)),
         ..QueueOptions::default()
     };
     let mut tx = db.begin_write()?;

@@ -182,7 +182,7 @@ fn change_queue(queue: &mut QueueMut<'_>, step: u32) -> Result<()> {
             allowed(queue.create_group("fresh", GroupStart::Oldest))?;
             allowed(queue.create_group("fresher", GroupStart::Newest))?;
             let mut options = queue.options()?;
-            (options.overflow, options.max_messages) = (Overflow::DropOldest, 30);
+            (options.overflow, options.messages_max) = (Overflow::DropOldest, Some(30));
             queue.set_options(&options)?;
             push(queue)?;
             all_of_queue(&queue.view()?)
@@ -279,8 +279,8 @@ fn change_bucket(bucket: &mut BucketMut<'_>, step: u32) -> Result<()> {
         }
         7 => {
             let mut options = bucket.options()?;
-            options.overflow = tidalite::objects::BucketOverflow::Rotate;
-            options.objects_max = 2;
+            options.overflow = tidalite::objects::BucketOverflow::DropOldest;
+            options.objects_max = Some(2);
             bucket.set_options(&options)?;
             bucket.make_room((1, 100), 5)?;
             allowed(bucket.put("rotates", b"x", plain(), &always)).map(drop)

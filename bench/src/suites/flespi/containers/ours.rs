@@ -201,7 +201,7 @@ impl Reader for Snapshot<'_> {
         let figures = [MessageFigure::Count, MessageFigure::Sum, MessageFigure::Max];
         let query = AggregateQuery {
             select: Self::select(span),
-            step_ns: Some(HOUR),
+            step: Some(std::time::Duration::from_nanos(HOUR as u64)),
             figures: figures.map(|figure| ("speed".to_owned(), figure)).to_vec(),
             ..AggregateQuery::default()
         };

@@ -7,6 +7,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::time::TimeShow;
+use std::time::Duration;
 use tidalite::Figure;
 use tidalite::containers::{AggregateQuery, FieldValue, MessageFigure, MessageQuery, Select};
 
@@ -102,7 +103,9 @@ pub(super) fn run(args: &ContainerAggregateArgs, terminal: &mut Terminal<'_>) ->
             filter: args.filter.filter.clone(),
             fields: None,
         },
-        step_ns: args.step,
+        step: args
+            .step
+            .map(|step| Duration::from_nanos(step.unsigned_abs())),
         group_by: args.by.clone(),
         figures,
     };

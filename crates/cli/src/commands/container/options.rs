@@ -1,10 +1,10 @@
 //! `container create` and `container options`.
 
 use super::place::{check_name, containers, containers_mut, expect, expect_in, find};
-use super::width::width_text;
+use super::width::duration_text;
 use crate::args::{
     ContainerCreateArgs, ContainerFull, ContainerOptionArgs, ContainerOptionsArgs, DuplicateRule,
-    YesNo,
+    Ttl, YesNo,
 };
 use crate::commands::messages::{Place, told};
 use crate::exit::{Failure, Outcome};
@@ -12,8 +12,9 @@ use crate::output::printable;
 use crate::terminal::Terminal;
 use serde_json::{Map, Value};
 use std::io::Write;
+use std::time::Duration;
 use tidalite::containers::{
-    ContainerOptions, ContainerOverflow, ContainerTableOptions, OnDuplicate, TTL_FOREVER_NS,
+    ContainerOptions, ContainerOverflow, ContainerTableOptions, OnDuplicate,
 };
 
 impl ContainerOptionArgs {
@@ -38,9 +39,8 @@ impl ContainerOptionArgs {
 
     /// `base`, changed by the options that the user has given.
     fn on(&self, base: &ContainerOptions) -> ContainerOptions {
-        let most = |given: Option<u64>, base: u64| match given {
-            Some(0) => u64::MAX,
-            Some(most) => most,
+        let most = |given: Option<u64>, base: Option<u64>| match given {
+            Some(most) => Some(most).filter(|most| *most > 0),
             None => base,
         };
         ContainerOptions {
@@ -53,11 +53,15 @@ impl ContainerOptionArgs {
             },
             overflow: match self.overflow {
                 Some(ContainerFull::Reject) => ContainerOverflow::Reject,
-                Some(ContainerFull::RotateOldest) => ContainerOverflow::RotateOldest,
+                Some(ContainerFull::RotateOldest) => ContainerOverflow::DropOldest,
                 None => base.overflow,
             },
-            ttl_ns: self.ttl.unwrap_or(base.ttl_ns),
-            keep_deleted_ns: self.keep_deleted.unwrap_or(base.keep_deleted_ns),
+            ttl: match self.ttl {
+                Some(Ttl::Never) => None,
+                Some(Ttl::At(age)) => Some(duration(age)),
+                None => base.ttl,
+            },
+            keep_deleted: self.keep_deleted.map_or(base.keep_deleted, duration),
             messages_max: most(self.messages_max, base.messages_max),
             bytes_max: most(self.bytes_max, base.bytes_max),
             protect: match self.protect.as_deref() {
@@ -131,9 +135,10 @@ impl ContainerOptionsArgs {
             },
             containers_max: self.containers_max.unwrap_or(base.containers_max),
             fields_max: self.fields_max.unwrap_or(base.fields_max),
-            idempotency_window_ns: self
-                .idempotency_window
-                .unwrap_or(base.idempotency_window_ns),
+            idempotency_window: match self.idempotency_window {
+                Some(window) => Some(duration(window)).filter(|window| !window.is_zero()),
+                None => base.idempotency_window,
+            },
             defaults: self.options.on(&base.defaults),
         }
     }
@@ -211,27 +216,26 @@ fn duplicates(rule: OnDuplicate) -> &'static str {
 fn overflow(rule: ContainerOverflow) -> &'static str {
     match rule {
         ContainerOverflow::Reject => "reject",
-        ContainerOverflow::RotateOldest => "rotate-oldest",
+        ContainerOverflow::DropOldest => "rotate-oldest",
     }
 }
 
 /// A duration in seconds.
-fn seconds(nanos: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "durations are chosen by people")]
-    let nanos = nanos as f64;
-    nanos / 1e9
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}
+
+/// A duration of so many nanoseconds; the command line takes no negative ones.
+fn duration(nanos: i64) -> Duration {
+    Duration::from_nanos(nanos.unsigned_abs())
 }
 
 /// Prints options of a container as lines of text.
 pub(super) fn print_options(options: &ContainerOptions, out: &mut dyn Write) -> Outcome {
-    let most = |most: u64| match most {
-        u64::MAX => "none".to_owned(),
-        most => most.to_string(),
-    };
-    let ttl = match options.ttl_ns {
-        TTL_FOREVER_NS => "never".to_owned(),
-        ttl => width_text(ttl),
-    };
+    let most = |most: Option<u64>| most.map_or_else(|| "none".to_owned(), |most| most.to_string());
+    let ttl = options
+        .ttl
+        .map_or_else(|| "never".to_owned(), duration_text);
     let protect = options.protect.as_deref().map_or("-".into(), printable);
     writeln!(out, "  Equal times: {}", duplicates(options.on_duplicate))?;
     writeln!(out, "  Time to live: {ttl}")?;
@@ -241,7 +245,7 @@ pub(super) fn print_options(options: &ContainerOptions, out: &mut dyn Write) -> 
     writeln!(
         out,
         "  Deleted messages kept: {}",
-        width_text(options.keep_deleted_ns)
+        duration_text(options.keep_deleted)
     )?;
     writeln!(out, "  Protecting field: {protect}")?;
     Ok(())
@@ -249,15 +253,13 @@ pub(super) fn print_options(options: &ContainerOptions, out: &mut dyn Write) -> 
 
 /// Adds options of a container to a JSON object. A time to live or a maximum that is not set becomes null.
 pub(super) fn put_options(options: &ContainerOptions, object: &mut Map<String, Value>) {
-    let most = |most: u64| Some(most).filter(|most| *most < u64::MAX);
-    let ttl = Some(options.ttl_ns).filter(|ttl| *ttl < TTL_FOREVER_NS);
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("on_duplicate", duplicates(options.on_duplicate).into());
-    put("ttl_s", ttl.map(seconds).into());
-    put("messages_max", most(options.messages_max).into());
-    put("bytes_max", most(options.bytes_max).into());
+    put("ttl_s", options.ttl.map(seconds).into());
+    put("messages_max", options.messages_max.into());
+    put("bytes_max", options.bytes_max.into());
     put("overflow", overflow(options.overflow).into());
-    put("keep_deleted_s", seconds(options.keep_deleted_ns).into());
+    put("keep_deleted_s", seconds(options.keep_deleted).into());
     put("protect", options.protect.clone().into());
 }
 
@@ -277,7 +279,7 @@ pub(super) fn print_table(options: &ContainerTableOptions, out: &mut dyn Write) 
     writeln!(
         out,
         "  Idempotency window: {}",
-        width_text(options.idempotency_window_ns)
+        duration_text(options.idempotency_window.unwrap_or_default())
     )?;
     print_options(&options.defaults, out)
 }
@@ -285,7 +287,7 @@ pub(super) fn print_table(options: &ContainerTableOptions, out: &mut dyn Write) 
 /// Adds options of a table to a JSON object.
 pub(super) fn put_table(options: &ContainerTableOptions, object: &mut Map<String, Value>) {
     let most = Some(options.containers_max).filter(|most| *most < u32::MAX);
-    let window = seconds(options.idempotency_window_ns);
+    let window = seconds(options.idempotency_window.unwrap_or_default());
     let mut defaults = Map::new();
     put_options(&options.defaults, &mut defaults);
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);

@@ -89,7 +89,7 @@ fn mention_keys(place: &Place<'_>, db: &Database, terminal: &Terminal<'_>) -> Ou
     let mut tx = place.begin(db)?;
     let options = containers_mut(place, &mut tx)?.options();
     let options = options.map_err(|error| place.fail(&error))?;
-    if options.idempotency_window_ns == 0 {
+    if options.idempotency_window.is_none() {
         let note = terminal.messages.warning("note:");
         eprintln!(
             "{note} the table ignores idempotency keys until `tidalite container options {} --table {} --defaults --idempotency-window 1h`",

@@ -1,7 +1,7 @@
 //! `container thin`: the rules for thinning older messages.
 
 use super::place::{containers, containers_mut, expect, expect_in};
-use super::width::width_text;
+use super::width::{duration_text, nanos};
 use crate::args::{ContainerThinArgs, THINNING_FIGURES};
 use crate::commands::messages::{Place, told};
 use crate::exit::{Failure, Outcome};
@@ -79,7 +79,7 @@ fn show(args: &ContainerThinArgs, place: &Place<'_>, terminal: &mut Terminal<'_>
         return told(&format!("{name} has no rules"), terminal);
     };
     for rule in &thinning.rules {
-        let (age, step) = (width_text(rule.age_ns), width_text(rule.step_ns));
+        let (age, step) = (duration_text(rule.age), duration_text(rule.step));
         writeln!(out, "rule\t{age}:{step}")?;
     }
     for (field, figure) in &thinning.fields {
@@ -95,7 +95,7 @@ fn json(thinning: Option<&Thinning>) -> Value {
     };
     let rules = thinning.rules.iter();
     let rules: Vec<Value> = rules
-        .map(|rule| json!({"age_ns": rule.age_ns, "step_ns": rule.step_ns}))
+        .map(|rule| json!({"age_ns": nanos(rule.age), "step_ns": nanos(rule.step)}))
         .collect();
     let fields = thinning.fields.iter();
     let fields: Map<String, Value> = fields

@@ -1,5 +1,7 @@
 //! Durations as text, in the format of the command line.
 
+use std::time::Duration;
+
 /// Units and their lengths in nanoseconds, longest first.
 const UNITS: [(&str, i64); 7] = [
     ("d", 86_400_000_000_000),
@@ -24,6 +26,16 @@ pub(super) fn width_text(nanos: i64) -> String {
         true => "0".to_owned(),
         false => text,
     }
+}
+
+/// The duration as text, as `width_text` writes it.
+pub(super) fn duration_text(duration: Duration) -> String {
+    width_text(nanos(duration))
+}
+
+/// The number of nanoseconds, at most the greatest number.
+pub(super) fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

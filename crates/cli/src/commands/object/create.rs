@@ -11,14 +11,14 @@ use tidalite::objects::{BucketOptions, BucketOverflow};
 fn wanted(args: &ObjectCreateArgs, base: BucketOptions) -> BucketOptions {
     let overflow = args.overflow.map(|overflow| match overflow {
         ObjectOverflow::Reject => BucketOverflow::Reject,
-        ObjectOverflow::Rotate => BucketOverflow::Rotate,
+        ObjectOverflow::Rotate => BucketOverflow::DropOldest,
     });
     BucketOptions {
         chunk_bytes: args.chunk_bytes.unwrap_or(base.chunk_bytes),
         overflow: overflow.unwrap_or(base.overflow),
-        object_bytes_max: args.object_bytes_max.unwrap_or(base.object_bytes_max),
-        objects_max: args.objects_max.unwrap_or(base.objects_max),
-        bytes_max: args.bytes_max.unwrap_or(base.bytes_max),
+        object_bytes_max: args.object_bytes_max.or(base.object_bytes_max),
+        objects_max: args.objects_max.or(base.objects_max),
+        bytes_max: args.bytes_max.or(base.bytes_max),
         uploads_max: args.uploads_max.unwrap_or(base.uploads_max),
     }
 }

@@ -55,15 +55,12 @@ pub(super) fn run(args: &ObjectStatArgs, terminal: &mut Terminal<'_>) -> Outcome
 fn overflow(overflow: BucketOverflow) -> &'static str {
     match overflow {
         BucketOverflow::Reject => "reject",
-        BucketOverflow::Rotate => "rotate",
+        BucketOverflow::DropOldest => "rotate",
     }
 }
 
 fn print(name: &str, stat: &BucketStat, options: &BucketOptions, out: &mut dyn Write) -> Outcome {
-    let most = |most: u64| match most {
-        u64::MAX => "none".to_owned(),
-        most => most.to_string(),
-    };
+    let most = |most: Option<u64>| most.map_or_else(|| "none".to_owned(), |most| most.to_string());
     writeln!(out, "Status of {}", printable(name))?;
     writeln!(out, "  Objects: {}", stat.objects)?;
     writeln!(out, "  Bytes: {}", stat.bytes)?;
@@ -81,12 +78,16 @@ fn print(name: &str, stat: &BucketStat, options: &BucketOptions, out: &mut dyn W
     )?;
     writeln!(out, "  Maximum objects: {}", most(options.objects_max))?;
     writeln!(out, "  Maximum bytes: {}", most(options.bytes_max))?;
-    writeln!(out, "  Maximum uploads: {}", most(options.uploads_max))?;
+    writeln!(
+        out,
+        "  Maximum uploads: {}",
+        most(Some(options.uploads_max).filter(|most| *most < u64::MAX))
+    )?;
     Ok(())
 }
 
 fn json(name: &str, stat: &BucketStat, options: &BucketOptions) -> serde_json::Value {
-    let most = |most: u64| Some(most).filter(|most| *most < u64::MAX);
+    let uploads_max = Some(options.uploads_max).filter(|most| *most < u64::MAX);
     serde_json::json!({
         "table": name,
         "objects": stat.objects,
@@ -98,10 +99,10 @@ fn json(name: &str, stat: &BucketStat, options: &BucketOptions) -> serde_json::V
         "orphans": stat.orphans,
         "chunk_bytes": options.chunk_bytes,
         "overflow": overflow(options.overflow),
-        "object_bytes_max": most(options.object_bytes_max),
-        "objects_max": most(options.objects_max),
-        "bytes_max": most(options.bytes_max),
-        "uploads_max": most(options.uploads_max),
+        "object_bytes_max": options.object_bytes_max,
+        "objects_max": options.objects_max,
+        "bytes_max": options.bytes_max,
+        "uploads_max": uploads_max,
     })
 }
 

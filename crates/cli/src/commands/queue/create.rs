@@ -5,7 +5,20 @@ use crate::args::{QueueCreateArgs, QueueOverflow};
 use crate::commands::messages::{Altered, alter};
 use crate::exit::Outcome;
 use crate::terminal::Terminal;
+use std::time::Duration;
 use tidalite::queue::{Overflow, QueueOptions};
+
+/// The value of an option that the user has given, 0 for none; otherwise the stored one.
+fn given<T: Default + PartialEq>(given: Option<T>, stored: Option<T>) -> Option<T> {
+    match given {
+        Some(value) => (value != T::default()).then_some(value),
+        None => stored,
+    }
+}
+
+fn width(nanos: i64) -> Duration {
+    Duration::from_nanos(nanos.unsigned_abs())
+}
 
 /// `base`, changed by the options that the user has given.
 fn wanted(args: &QueueCreateArgs, base: QueueOptions) -> QueueOptions {
@@ -16,11 +29,11 @@ fn wanted(args: &QueueCreateArgs, base: QueueOptions) -> QueueOptions {
     });
     QueueOptions {
         overflow: overflow.unwrap_or(base.overflow),
-        max_deliveries: args.deliveries_max.unwrap_or(base.max_deliveries),
-        max_messages: args.messages_max.unwrap_or(base.max_messages),
-        max_bytes: args.bytes_max.unwrap_or(base.max_bytes),
-        retention: args.retention.unwrap_or(base.retention),
-        idempotency_window: args.idempotency_window.unwrap_or(base.idempotency_window),
+        deliveries_max: given(args.deliveries_max, base.deliveries_max),
+        messages_max: given(args.messages_max, base.messages_max),
+        bytes_max: given(args.bytes_max, base.bytes_max),
+        retention: given(args.retention.map(width), base.retention),
+        idempotency_window: given(args.idempotency_window.map(width), base.idempotency_window),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::exit::Outcome;
 use crate::output::{bytes_text, plural, printable};
 use crate::terminal::Terminal;
 use std::io::Write;
+use std::time::Duration;
 use tidalite::TableLayout;
 use tidalite::queue::{GroupStat, Overflow, Queue, QueueOptions, QueueStat};
 
@@ -64,10 +65,8 @@ fn overflow(overflow: Overflow) -> &'static str {
 }
 
 /// A duration in seconds.
-fn seconds(nanos: i64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "durations are chosen by people")]
-    let nanos = nanos as f64;
-    nanos / 1e9
+fn seconds(width: Option<Duration>) -> f64 {
+    width.unwrap_or_default().as_secs_f64()
 }
 
 impl Described {
@@ -85,9 +84,9 @@ impl Described {
             0 => "none".to_owned(),
             most => most.to_string(),
         };
-        let width = |nanos: i64| match nanos {
-            0 => "none".to_owned(),
-            nanos => format!("{} s", seconds(nanos)),
+        let width = |width: Option<Duration>| match width {
+            None => "none".to_owned(),
+            width => format!("{} s", seconds(width)),
         };
         let oldest = stat.oldest.map_or_else(|| "-".to_owned(), time_text);
         writeln!(out, "Status of {}", printable(name))?;
@@ -106,10 +105,18 @@ impl Described {
         writeln!(
             out,
             "  Maximum deliveries: {}",
-            most(options.max_deliveries.into())
+            most(options.deliveries_max.unwrap_or(0).into())
         )?;
-        writeln!(out, "  Maximum messages: {}", most(options.max_messages))?;
-        writeln!(out, "  Maximum bytes: {}", most(options.max_bytes))?;
+        writeln!(
+            out,
+            "  Maximum messages: {}",
+            most(options.messages_max.unwrap_or(0))
+        )?;
+        writeln!(
+            out,
+            "  Maximum bytes: {}",
+            most(options.bytes_max.unwrap_or(0))
+        )?;
         writeln!(out, "  Retention: {}", width(options.retention))?;
         writeln!(
             out,
@@ -146,9 +153,9 @@ impl Described {
             "aged": stat.aged,
             "purged": stat.purged,
             "overflow": overflow(options.overflow),
-            "deliveries_max": options.max_deliveries,
-            "messages_max": options.max_messages,
-            "bytes_max": options.max_bytes,
+            "deliveries_max": options.deliveries_max.unwrap_or(0),
+            "messages_max": options.messages_max.unwrap_or(0),
+            "bytes_max": options.bytes_max.unwrap_or(0),
             "retention_s": seconds(options.retention),
             "idempotency_window_s": seconds(options.idempotency_window),
             "groups": groups,

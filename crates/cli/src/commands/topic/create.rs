@@ -13,8 +13,8 @@ fn wanted(args: &TopicCreateArgs, base: TopicOptions) -> TopicOptions {
         levels_max: args.levels_max.unwrap_or(base.levels_max),
         topic_bytes_max: args.topic_bytes_max.unwrap_or(base.topic_bytes_max),
         payload_bytes_max: args.payload_bytes_max.unwrap_or(base.payload_bytes_max),
-        messages_max: args.messages_max.unwrap_or(base.messages_max),
-        bytes_max: args.bytes_max.unwrap_or(base.bytes_max),
+        messages_max: args.messages_max.or(base.messages_max),
+        bytes_max: args.bytes_max.or(base.bytes_max),
         feed_changes: args.feed.unwrap_or(base.feed_changes),
     }
 }

@@ -47,10 +47,7 @@ pub(super) fn run(args: &TopicStatArgs, terminal: &mut Terminal<'_>) -> Outcome 
 }
 
 fn print(name: &str, stat: &TopicsStat, options: &TopicOptions, out: &mut dyn Write) -> Outcome {
-    let most = |most: u64| match most {
-        u64::MAX => "none".to_owned(),
-        most => most.to_string(),
-    };
+    let most = |most: Option<u64>| most.map_or_else(|| "none".to_owned(), |most| most.to_string());
     let feed = match options.feed_changes {
         0 => "none".to_owned(),
         changes => format!("{} of at most {changes} changes", stat.feed_changes),
@@ -74,7 +71,6 @@ fn print(name: &str, stat: &TopicsStat, options: &TopicOptions, out: &mut dyn Wr
 }
 
 fn json(name: &str, stat: &TopicsStat, options: &TopicOptions) -> serde_json::Value {
-    let most = |most: u64| Some(most).filter(|most| *most < u64::MAX);
     serde_json::json!({
         "table": name,
         "messages": stat.messages,
@@ -86,7 +82,7 @@ fn json(name: &str, stat: &TopicsStat, options: &TopicOptions) -> serde_json::Va
         "levels_max": options.levels_max,
         "topic_bytes_max": options.topic_bytes_max,
         "payload_bytes_max": options.payload_bytes_max,
-        "messages_max": most(options.messages_max),
-        "bytes_max": most(options.bytes_max),
+        "messages_max": options.messages_max,
+        "bytes_max": options.bytes_max,
     })
 }

@@ -12,9 +12,9 @@ use tidalite_testkit::ScratchPages;
 pub(super) const SMALL: BucketOptions = BucketOptions {
     chunk_bytes: 16,
     overflow: crate::BucketOverflow::Reject,
-    object_bytes_max: u64::MAX,
-    objects_max: u64::MAX,
-    bytes_max: u64::MAX,
+    object_bytes_max: None,
+    objects_max: None,
+    bytes_max: None,
     uploads_max: u64::MAX,
 };
 

@@ -469,8 +469,8 @@ fn numbers_beyond_their_maximum_are_damage() {
 fn wrong_rows_of_an_index_remove_nothing_else() {
     let mut bucket = full();
     let options = BucketOptions {
-        overflow: crate::BucketOverflow::Rotate,
-        objects_max: 20,
+        overflow: crate::BucketOverflow::DropOldest,
+        objects_max: Some(20),
         ..SMALL
     };
     bucket.writer().set_options(options).unwrap();

@@ -2,6 +2,7 @@
 //! clock.
 
 use super::common::{Bucket, bytes_of, hash_of};
+use crate::objects::options::most;
 use crate::{
     BucketOptions, BucketOverflow, ListQuery, ObjectAttributes, ObjectChange, ObjectCondition,
     ObjectFilter, ObjectInfo, ObjectOutcome, ObjectPut, UploadAppend, UploadCompletion, UploadId,
@@ -117,7 +118,7 @@ impl Model {
             .collect();
         due.sort();
         let mut names: Vec<String> = due.into_iter().map(|(_, name)| name).collect();
-        if self.options.overflow == BucketOverflow::Rotate {
+        if self.options.overflow == BucketOverflow::DropOldest {
             let free = self
                 .objects
                 .iter()
@@ -144,7 +145,7 @@ impl Model {
             return Expected::Refused;
         }
         let size = object.bytes.len() as u64;
-        if size > self.options.object_bytes_max.min(self.options.bytes_max) {
+        if size > most(self.options.object_bytes_max).min(most(self.options.bytes_max)) {
             return Expected::Limit;
         }
         let replaced = self.live(name).cloned();
@@ -154,8 +155,9 @@ impl Model {
             .map_or((0, 0), |old| (1, old.bytes.len() as u64));
         let mut objects = self.objects.len() as u64 - old.0 + 1;
         let mut bytes = self.bytes() - old.1 + size;
-        let fits =
-            |objects, bytes| objects <= self.options.objects_max && bytes <= self.options.bytes_max;
+        let fits = |objects, bytes| {
+            objects <= most(self.options.objects_max) && bytes <= most(self.options.bytes_max)
+        };
         let mut gone = Vec::new();
         for victim in self.victims() {
             if fits(objects, bytes) {
@@ -260,7 +262,7 @@ impl Run {
         let too_many = bytes.len() > object.chunk_bytes as usize
             && self.model.uploads.len() as u64 >= self.model.options.uploads_max;
         let uploads = self.model.upload_bytes() + bytes.len() as u64;
-        if too_many || uploads > self.model.options.bytes_max {
+        if too_many || uploads > most(self.model.options.bytes_max) {
             return;
         }
         let mut writer = self.bucket.writer();
@@ -286,11 +288,7 @@ impl Run {
             }
         };
         let expected = match object.bytes.len() as u64
-            > self
-                .model
-                .options
-                .object_bytes_max
-                .min(self.model.options.bytes_max)
+            > most(self.model.options.object_bytes_max).min(most(self.model.options.bytes_max))
         {
             true => Expected::Limit,
             false => self.model.put(&name, object, &condition, ""),
@@ -442,7 +440,7 @@ impl Run {
         let (now, options) = (self.model.now, self.model.options);
         let bytes = self.contents();
         let all = self.model.upload_bytes();
-        let size_max = options.object_bytes_max.min(options.bytes_max);
+        let size_max = most(options.object_bytes_max).min(most(options.bytes_max));
         let mut writer = self.bucket.writer();
         let Some((chunks, parts)) = &mut upload.parts else {
             let offset = upload.appended.len() as u64;
@@ -456,7 +454,7 @@ impl Run {
                 Ok(found) => assert_eq!(found, UploadAppend::Done { len }),
                 Err(Error::Limit { .. }) => {
                     let grown = all + bytes.len() as u64;
-                    return assert!(len > size_max || grown > options.bytes_max);
+                    return assert!(len > size_max || grown > most(options.bytes_max));
                 }
                 Err(error) => panic!("{error}"),
             }
@@ -744,16 +742,16 @@ fn passes(filter: &ObjectFilter, object: &Object) -> bool {
 
 fn random_options(rng: &mut Rng) -> BucketOptions {
     let limit = |rng: &mut Rng, most: u64| match rng.one_in(2) {
-        true => u64::MAX,
-        false => 1 + rng.below(most),
+        true => None,
+        false => Some(1 + rng.below(most)),
     };
     BucketOptions {
         chunk_bytes: 8 + rng.below(120) as u32,
-        overflow: *rng.pick(&[BucketOverflow::Reject, BucketOverflow::Rotate]),
+        overflow: *rng.pick(&[BucketOverflow::Reject, BucketOverflow::DropOldest]),
         object_bytes_max: limit(rng, 3000),
         objects_max: limit(rng, 20),
         bytes_max: limit(rng, 10_000),
-        uploads_max: limit(rng, 10),
+        uploads_max: limit(rng, 10).unwrap_or(u64::MAX),
     }
 }
 

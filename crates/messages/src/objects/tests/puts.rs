@@ -52,7 +52,7 @@ fn a_put_that_was_rolled_back_leaves_other_puts_alone() {
 #[test]
 fn a_put_whose_write_failed_can_only_be_aborted() {
     let options = BucketOptions {
-        object_bytes_max: 100,
+        object_bytes_max: Some(100),
         ..SMALL
     };
     for first in [&b"few"[..], &[1; 90]] {

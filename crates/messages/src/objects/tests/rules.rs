@@ -150,8 +150,8 @@ fn expiry_is_absolute_and_can_be_extended_and_cleared() {
 #[test]
 fn rotation_removes_expired_and_then_the_oldest_but_no_protected_objects() {
     let mut bucket = Bucket::new(BucketOptions {
-        overflow: BucketOverflow::Rotate,
-        bytes_max: 100,
+        overflow: BucketOverflow::DropOldest,
+        bytes_max: Some(100),
         ..SMALL
     });
     bucket
@@ -183,8 +183,8 @@ fn rotation_removes_expired_and_then_the_oldest_but_no_protected_objects() {
     bucket
         .writer()
         .set_options(BucketOptions {
-            objects_max: 3,
-            overflow: BucketOverflow::Rotate,
+            objects_max: Some(3),
+            overflow: BucketOverflow::DropOldest,
             ..SMALL
         })
         .unwrap();
@@ -199,9 +199,9 @@ fn rotation_removes_expired_and_then_the_oldest_but_no_protected_objects() {
 #[test]
 fn a_full_bucket_rejects_but_expired_objects_make_room() {
     let mut bucket = Bucket::new(BucketOptions {
-        objects_max: 2,
-        object_bytes_max: 40,
-        bytes_max: 50,
+        objects_max: Some(2),
+        object_bytes_max: Some(40),
+        bytes_max: Some(50),
         uploads_max: 1,
         ..SMALL
     });
@@ -522,7 +522,7 @@ fn a_part_can_be_replaced_above_a_lowered_total() {
     assert!(writer.put_part(first, 0, &[1; 16], 0).unwrap());
     assert!(writer.put_part(second, 0, &[1; 16], 0).unwrap());
     let options = BucketOptions {
-        bytes_max: 20,
+        bytes_max: Some(20),
         ..SMALL
     };
     writer.set_options(options).unwrap();
@@ -550,8 +550,8 @@ fn a_limit_of_0_makes_progress() {
     let (removed, next) = bucket.writer().delete_listed(&query, 0).unwrap();
     assert_eq!((removed.objects, next.is_some()), (1, true));
     let options = BucketOptions {
-        overflow: BucketOverflow::Rotate,
-        objects_max: 1,
+        overflow: BucketOverflow::DropOldest,
+        objects_max: Some(1),
         ..SMALL
     };
     bucket.writer().set_options(options).unwrap();

@@ -7,6 +7,7 @@ use crate::queues::message::NewMessage;
 use crate::queues::options::{GROUPS_MAX, Overflow, QueueOptions};
 use crate::queues::tests::table::Table;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use tidalite_pager::{Error, PageRead};
 
 #[test]
@@ -75,8 +76,8 @@ fn only_the_oldest_messages_are_read() {
         4096,
         QueueOptions {
             overflow: Overflow::DropOldest,
-            max_messages: 1500,
-            retention: 1000,
+            messages_max: Some(1500),
+            retention: Some(Duration::from_nanos(1000)),
             ..QueueOptions::default()
         },
     );

@@ -13,6 +13,7 @@ use crate::queues::read::QueueReader;
 use crate::queues::seen;
 use crate::queues::tests::table::Table;
 use crate::queues::writer::QueueWriter;
+use std::time::Duration;
 use tidalite_pager::PageWrite;
 use tidalite_testkit::rng::Rng;
 
@@ -39,9 +40,9 @@ pub(super) fn full() -> Table {
         512,
         QueueOptions {
             overflow: Overflow::DropOldest,
-            max_messages: 10_000,
-            max_deliveries: 2,
-            idempotency_window: 1000,
+            messages_max: Some(10_000),
+            deliveries_max: Some(2),
+            idempotency_window: Some(Duration::from_nanos(1000)),
             ..QueueOptions::default()
         },
     );
@@ -298,11 +299,11 @@ fn rows_come_back_from_their_bytes() {
     for overflow in [Overflow::Reject, Overflow::DropOldest, Overflow::DropNewest] {
         let options = QueueOptions {
             overflow,
-            max_deliveries: 3,
-            max_messages: 4,
-            max_bytes: 5,
-            retention: 6,
-            idempotency_window: 7,
+            deliveries_max: Some(3),
+            messages_max: Some(4),
+            bytes_max: Some(5),
+            retention: Some(Duration::from_nanos(6)),
+            idempotency_window: Some(Duration::from_nanos(7)),
         };
         assert_eq!(QueueOptions::decode(&options.encode()).unwrap(), options);
     }

@@ -156,7 +156,7 @@ impl Model {
     }
 
     pub(super) fn push(&mut self, new: &NewMessage<'_>, now: i64) -> Option<Pushed> {
-        let window = self.options.idempotency_window;
+        let window = self.options.window_ns();
         if let Some(key) = new.idempotency_key.filter(|_| window > 0)
             && let Some((time, id)) = self.seen.get(key)
             && time + window > now
@@ -223,7 +223,7 @@ impl Model {
 
     fn fall_due(&mut self, name: &str, now: i64) {
         let group = self.groups.get_mut(name).unwrap();
-        let most = self.options.max_deliveries;
+        let most = self.options.deliveries_max.unwrap_or(0);
         for open in group.open.values_mut() {
             open.phase = match open.phase {
                 Phase::Leased { deadline, .. } if deadline <= now => {
@@ -318,7 +318,7 @@ impl Model {
             _ => name,
         };
         let group = self.groups.get_mut(name)?;
-        let most = self.options.max_deliveries;
+        let most = self.options.deliveries_max.unwrap_or(0);
         let mut answers = Vec::new();
         for id in ids {
             let Some(open) = group.open.get_mut(id) else {
@@ -385,8 +385,8 @@ impl Model {
 
     pub(super) fn maintain(&mut self, now: i64) {
         self.expire(now);
-        if self.options.retention > 0 {
-            let retention = self.options.retention;
+        if self.options.retention_ns() > 0 {
+            let retention = self.options.retention_ns();
             let mut ids = self.ids_that(|message| message.pushed + retention <= now);
             // Only the oldest messages are removed; a younger one ends the removal.
             let oldest: Vec<u64> = self.messages.keys().copied().take(ids.len()).collect();

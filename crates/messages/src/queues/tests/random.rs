@@ -11,6 +11,7 @@ use crate::queues::read::QueueReader;
 use crate::queues::tests::model::{Action, Model, Phase};
 use crate::queues::tests::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use tidalite_pager::{Error, PageRead};
 use tidalite_testkit::rng::Rng;
 
@@ -97,11 +98,15 @@ impl Auditor {
 fn options(rng: &mut Rng) -> QueueOptions {
     QueueOptions {
         overflow: *rng.pick(&[Overflow::Reject, Overflow::DropOldest, Overflow::DropNewest]),
-        max_deliveries: *rng.pick(&[0, 1, 3]),
-        max_messages: *rng.pick(&[0, 0, 40, 200]),
-        max_bytes: *rng.pick(&[0, 0, 1500, 9000]),
-        retention: *rng.pick(&[0, 0, 60, 300]),
-        idempotency_window: *rng.pick(&[0, 25, 200]),
+        deliveries_max: *rng.pick(&[None, Some(1), Some(3)]),
+        messages_max: *rng.pick(&[None, None, Some(40), Some(200)]),
+        bytes_max: *rng.pick(&[None, None, Some(1500), Some(9000)]),
+        retention: rng
+            .pick(&[None, None, Some(60), Some(300)])
+            .map(Duration::from_nanos),
+        idempotency_window: rng
+            .pick(&[None, Some(25), Some(200)])
+            .map(Duration::from_nanos),
     }
 }
 

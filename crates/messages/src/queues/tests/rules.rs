@@ -12,6 +12,7 @@ use crate::queues::options::{
 use crate::queues::push::Pushed;
 use crate::queues::tests::table::Table;
 use crate::queues::writer::QueueWriter;
+use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::Error;
 use tidalite_testkit::ScratchPages;
@@ -143,7 +144,7 @@ fn priorities_come_first_and_limits_hold() {
 #[test]
 fn dead_letters_are_listed_requeued_and_dropped() {
     let mut table = table(QueueOptions {
-        max_deliveries: 2,
+        deliveries_max: Some(2),
         ..QueueOptions::default()
     });
     let key = Some(&b"k"[..]);
@@ -210,18 +211,18 @@ fn dead_letters_are_listed_requeued_and_dropped() {
 
 #[test]
 fn full_queues_follow_their_policy() {
-    for (overflow, max_messages, max_bytes) in [
-        (Overflow::Reject, 3, 0),
-        (Overflow::DropOldest, 3, 0),
-        (Overflow::DropNewest, 3, 0),
-        (Overflow::Reject, 0, 33),
-        (Overflow::DropOldest, 0, 33),
-        (Overflow::DropNewest, 0, 33),
+    for (overflow, messages_max, bytes_max) in [
+        (Overflow::Reject, Some(3), None),
+        (Overflow::DropOldest, Some(3), None),
+        (Overflow::DropNewest, Some(3), None),
+        (Overflow::Reject, None, Some(33)),
+        (Overflow::DropOldest, None, Some(33)),
+        (Overflow::DropNewest, None, Some(33)),
     ] {
         let mut table = table(QueueOptions {
             overflow,
-            max_messages,
-            max_bytes,
+            messages_max,
+            bytes_max,
             ..QueueOptions::default()
         });
         let new = [message(b"1"); 4];
@@ -262,7 +263,7 @@ fn full_queues_follow_their_policy() {
 #[test]
 fn a_repeated_push_stores_nothing_within_the_window() {
     let mut table = table(QueueOptions {
-        idempotency_window: 100,
+        idempotency_window: Some(Duration::from_nanos(100)),
         ..QueueOptions::default()
     });
     let new = NewMessage {
@@ -358,7 +359,7 @@ fn each_group_gets_every_message() {
 #[test]
 fn long_work_is_done_in_steps() {
     let mut table = table(QueueOptions {
-        retention: 1000,
+        retention: Some(Duration::from_nanos(1000)),
         ..QueueOptions::default()
     });
     let expiring = NewMessage {
@@ -437,7 +438,7 @@ fn limits_are_errors_and_change_nothing() {
     }
     assert_eq!(table.read().stat().unwrap().next_id, 1);
     let options = QueueOptions {
-        retention: -1,
+        retention: Some(Duration::ZERO),
         ..QueueOptions::default()
     };
     let (mut root, mut pages) = (Tree::new(1), ScratchPages::new(512));

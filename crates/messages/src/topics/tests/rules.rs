@@ -96,8 +96,8 @@ fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
         levels_max: 3,
         topic_bytes_max: 9,
         payload_bytes_max: 5,
-        messages_max: 3,
-        bytes_max: 20,
+        messages_max: Some(3),
+        bytes_max: Some(20),
         feed_changes: 10,
     };
     let mut table = Table::new(512, options);
@@ -132,8 +132,8 @@ fn a_limit_refuses_a_whole_batch_and_changes_nothing() {
     assert_eq!((stat.messages, stat.bytes), (3, 20));
     // Lower limits refuse only changes that make the table larger.
     let lower = TopicOptions {
-        messages_max: 1,
-        bytes_max: 5,
+        messages_max: Some(1),
+        bytes_max: Some(5),
         ..options
     };
     table.writer().set_options(lower).unwrap();

@@ -17,9 +17,9 @@ const ABANDONED_MAX: usize = 2;
 pub(crate) const OPTIONS: BucketOptions = BucketOptions {
     chunk_bytes: CHUNK_BYTES,
     overflow: BucketOverflow::Reject,
-    object_bytes_max: u64::MAX,
-    objects_max: u64::MAX,
-    bytes_max: u64::MAX,
+    object_bytes_max: None,
+    objects_max: None,
+    bytes_max: None,
     uploads_max: 100,
 };
 

@@ -28,10 +28,10 @@ const WINDOW: i64 = 40 * UNIT;
 fn options() -> QueueOptions {
     QueueOptions {
         overflow: Overflow::DropOldest,
-        max_deliveries: DELIVERIES_MAX,
-        max_messages: MESSAGES_MAX,
-        retention: RETENTION,
-        idempotency_window: WINDOW,
+        deliveries_max: Some(DELIVERIES_MAX),
+        messages_max: Some(MESSAGES_MAX),
+        retention: Some(Duration::from_nanos(RETENTION as u64)),
+        idempotency_window: Some(Duration::from_nanos(WINDOW as u64)),
         ..QueueOptions::default()
     }
 }

@@ -5,6 +5,7 @@ use crate::containers::append::{Append, AppendOutcome};
 use crate::containers::cursor::MessageQuery;
 use crate::containers::options::ContainerOptions;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use tidalite_pager::PageRead;
 
 /// A call opens each part once, however many messages and containers it has. Messages in the order of their times need
@@ -55,8 +56,8 @@ fn calls_do_not_visit_other_messages() {
     let mut counts = Vec::new();
     for messages in [2_000, 40_000] {
         let mut table = Table::with(ContainerOptions {
-            ttl_ns: 1_000_000,
-            messages_max: messages,
+            ttl: Some(Duration::from_nanos(1_000_000)),
+            messages_max: Some(messages),
             ..ContainerOptions::default()
         });
         let items: Vec<_> = (0..messages as i64)
@@ -100,7 +101,7 @@ fn calls_do_not_visit_other_messages() {
 #[test]
 fn expired_messages_are_not_stepped_over() {
     let mut table = Table::with(ContainerOptions {
-        ttl_ns: 100,
+        ttl: Some(Duration::from_nanos(100)),
         ..ContainerOptions::default()
     });
     let items: Vec<_> = (0..1000).map(|time| ("x", time, doc(&[]))).collect();

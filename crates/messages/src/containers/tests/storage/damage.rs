@@ -18,6 +18,7 @@ use crate::containers::seen;
 use crate::containers::state::State;
 use crate::containers::thinning::ThinningRow;
 use crate::containers::write::ContainersWriter;
+use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, Result};
 use tidalite_testkit::ScratchPages;
@@ -43,10 +44,10 @@ pub(super) const TABLES: [Part; 13] = [
 /// A table with rows in all parts.
 pub(super) fn full() -> Table {
     let options = ContainerTableOptions {
-        idempotency_window_ns: 10_000,
+        idempotency_window: Some(Duration::from_nanos(10_000)),
         defaults: ContainerOptions {
-            ttl_ns: 1000,
-            keep_deleted_ns: 500,
+            ttl: Some(Duration::from_nanos(1000)),
+            keep_deleted: Duration::from_nanos(500),
             protect: Some("keep".into()),
             ..ContainerOptions::default()
         },
@@ -68,7 +69,7 @@ pub(super) fn full() -> Table {
     }
     let mut writer = table.writer();
     let own = ContainerOptions {
-        messages_max: 12,
+        messages_max: Some(12),
         ..ContainerOptions::default()
     };
     writer.set_options("b", Some(own)).unwrap();

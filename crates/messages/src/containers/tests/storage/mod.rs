@@ -20,6 +20,7 @@ use crate::containers::options::{ContainerOptions, ContainerTableOptions};
 use crate::containers::read::ContainersReader;
 use crate::containers::value::FieldValue;
 use crate::containers::write::ContainersWriter;
+use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageWrite, Result};
 use tidalite_testkit::ScratchPages;
@@ -41,7 +42,7 @@ impl Table {
     /// A table whose containers have these options by default.
     fn with(defaults: ContainerOptions) -> Self {
         let options = ContainerTableOptions {
-            idempotency_window_ns: 1000,
+            idempotency_window: Some(Duration::from_nanos(1000)),
             defaults,
             ..ContainerTableOptions::default()
         };

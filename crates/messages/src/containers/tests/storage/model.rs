@@ -13,6 +13,7 @@ use crate::containers::options::{
 use crate::containers::restore::RestoreRange;
 use crate::containers::value::FieldValue;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tidalite_pager::Error;
 use tidalite_testkit::rng::Rng;
 
@@ -45,11 +46,13 @@ fn random_options(rng: &mut Rng) -> ContainerOptions {
             OnDuplicate::KeepAll,
             OnDuplicate::Merge,
         ]),
-        overflow: *rng.pick(&[ContainerOverflow::Reject, ContainerOverflow::RotateOldest]),
-        ttl_ns: *rng.pick(&[i64::MAX, i64::MAX, 200, 1000, 0]),
-        keep_deleted_ns: *rng.pick(&[0, 300, 3000, 3000]),
-        messages_max: *rng.pick(&[u64::MAX, u64::MAX, 30, 8]),
-        bytes_max: *rng.pick(&[u64::MAX, u64::MAX, 3000, 150]),
+        overflow: *rng.pick(&[ContainerOverflow::Reject, ContainerOverflow::DropOldest]),
+        ttl: rng
+            .pick(&[None, None, Some(200), Some(1000), Some(0)])
+            .map(Duration::from_nanos),
+        keep_deleted: Duration::from_nanos(*rng.pick(&[0, 300, 3000, 3000])),
+        messages_max: *rng.pick(&[None, None, Some(30), Some(8)]),
+        bytes_max: *rng.pick(&[None, None, Some(3000), Some(150)]),
         protect: rng.one_in(2).then(|| "keep".to_owned()),
     }
 }
@@ -68,11 +71,13 @@ impl Run {
         println!("seed {seed}");
         let mut rng = Rng::new(seed);
         let options = ContainerTableOptions {
-            idempotency_window_ns: *rng.pick(&[0, 150, 1000]),
+            idempotency_window: rng
+                .pick(&[None, Some(150), Some(1000)])
+                .map(Duration::from_nanos),
             defaults: random_options(&mut rng),
             ..ContainerTableOptions::default()
         };
-        let model = Model::new(options.defaults.clone(), options.idempotency_window_ns);
+        let model = Model::new(options.defaults.clone(), options.window_ns());
         let page_size = *rng.pick(&[512, 1024, 4096]);
         Self {
             table: Table::new(page_size, options),
@@ -217,7 +222,7 @@ impl Run {
 
     /// Moves messages of the model to a deletion.
     fn forget(&mut self, name: &str, keys: &[(i64, u32)]) {
-        let keep = self.model.options(name).keep_deleted_ns;
+        let keep = self.model.options(name).keep_deleted_ns();
         let deletions = self.table.reader().deletions(name, self.now, None, 1);
         let container = self.model.containers.get_mut(name).unwrap();
         let mut gone = BTreeMap::new();
@@ -357,7 +362,7 @@ impl Run {
                 let Some(name) = self.some_name() else {
                     return;
                 };
-                let keep = self.model.options(&name).keep_deleted_ns;
+                let keep = self.model.options(&name).keep_deleted_ns();
                 let dropped = self.table.writer().drop_container(now, &name).unwrap();
                 let container = self.model.containers.remove(&name).unwrap();
                 assert_eq!(dropped.messages, container.messages.len() as u64);
@@ -471,7 +476,7 @@ impl Run {
         for name in names {
             let options = self.model.options(&name);
             let (messages, bytes) = self.model.unprotected(&name);
-            let rotates = options.overflow == ContainerOverflow::RotateOldest;
+            let rotates = options.overflow == ContainerOverflow::DropOldest;
             assert!(!rotates || !options.is_over(messages, bytes), "{name}");
             let container = self.model.containers.get_mut(&name).unwrap();
             container.deletions.retain(|_, row| row.1 > now);

@@ -11,6 +11,7 @@ use crate::containers::options::{
 };
 use crate::containers::restore::RestoreRange;
 use crate::containers::value::FieldValue;
+use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::Error;
 use tidalite_testkit::ScratchPages;
@@ -104,7 +105,7 @@ fn a_late_message_sets_only_older_values() {
 #[test]
 fn a_time_to_live_of_zero_only_forwards() {
     let mut table = Table::with(ContainerOptions {
-        ttl_ns: 0,
+        ttl: Some(Duration::ZERO),
         ..ContainerOptions::default()
     });
     let outcome = table.append(7, "x", 100, &[("a", 1)]);
@@ -118,7 +119,7 @@ fn a_time_to_live_of_zero_only_forwards() {
 #[test]
 fn expired_messages_cannot_be_seen_before_they_are_removed() {
     let mut table = Table::with(ContainerOptions {
-        ttl_ns: 100,
+        ttl: Some(Duration::from_nanos(100)),
         protect: Some("keep".into()),
         ..ContainerOptions::default()
     });
@@ -164,8 +165,8 @@ fn expired_messages_cannot_be_seen_before_they_are_removed() {
 #[test]
 fn full_containers_reject_or_rotate() {
     let options = ContainerOptions {
-        messages_max: 3,
-        overflow: ContainerOverflow::RotateOldest,
+        messages_max: Some(3),
+        overflow: ContainerOverflow::DropOldest,
         ..ContainerOptions::default()
     };
     let mut table = Table::with(options.clone());
@@ -184,7 +185,7 @@ fn full_containers_reject_or_rotate() {
     table.assert_whole();
     let mut table = Table::with(ContainerOptions {
         overflow: ContainerOverflow::Reject,
-        ttl_ns: 10,
+        ttl: Some(Duration::from_nanos(10)),
         ..options
     });
     let appended = table.append_all(0, &items);
@@ -202,7 +203,7 @@ fn full_containers_reject_or_rotate() {
 #[test]
 fn a_message_larger_than_its_container_is_rejected() {
     let mut table = Table::with(ContainerOptions {
-        bytes_max: 100,
+        bytes_max: Some(100),
         ..ContainerOptions::default()
     });
     let mut large = Document::default();
@@ -302,7 +303,7 @@ fn refused_batches_change_nothing() {
 #[test]
 fn a_dropped_container_comes_back_whole_or_goes_as_a_range() {
     let mut table = Table::with(ContainerOptions {
-        keep_deleted_ns: 100,
+        keep_deleted: Duration::from_nanos(100),
         ..ContainerOptions::default()
     });
     for time in 0..50 {
@@ -334,7 +335,7 @@ fn a_dropped_container_comes_back_whole_or_goes_as_a_range() {
 #[test]
 fn deleted_messages_come_back_within_their_window() {
     let mut table = Table::with(ContainerOptions {
-        keep_deleted_ns: 100,
+        keep_deleted: Duration::from_nanos(100),
         on_duplicate: OnDuplicate::Replace,
         ..ContainerOptions::default()
     });
@@ -395,12 +396,12 @@ fn options_hold_for_stored_messages() {
         table.append(0, "y", time, &[]);
     }
     let short = ContainerOptions {
-        ttl_ns: 10,
+        ttl: Some(Duration::from_nanos(10)),
         ..ContainerOptions::default()
     };
     table.writer().set_options("x", Some(short)).unwrap();
     let mut options = table.reader().options().clone();
-    options.defaults.messages_max = 5;
+    options.defaults.messages_max = Some(5);
     table.writer().set_table_options(options).unwrap();
     table.assert_whole();
     let mut steps = 0;
@@ -421,7 +422,7 @@ fn options_hold_for_stored_messages() {
 #[test]
 fn rotation_passes_protected_messages() {
     let mut table = Table::with(ContainerOptions {
-        messages_max: 2,
+        messages_max: Some(2),
         protect: Some("keep".into()),
         ..ContainerOptions::default()
     });
@@ -445,7 +446,7 @@ fn rotation_passes_protected_messages() {
 #[test]
 fn a_full_disk_rolls_back_to_the_old_state() {
     let mut table = Table::with(ContainerOptions {
-        keep_deleted_ns: 100,
+        keep_deleted: Duration::from_nanos(100),
         ..ContainerOptions::default()
     });
     let items: Vec<_> = (0..600)

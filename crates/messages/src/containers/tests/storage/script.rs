@@ -73,7 +73,7 @@ pub(super) fn is_expired(
     is_protected: bool,
     now: i64,
 ) -> bool {
-    !is_protected && options.ttl_ns != i64::MAX && time.saturating_add(options.ttl_ns) <= now
+    !is_protected && options.ttl.is_some() && time.saturating_add(options.ttl_ns()) <= now
 }
 
 pub(super) fn protects(options: &ContainerOptions, document: &Document) -> Option<bool> {
@@ -144,7 +144,7 @@ impl Model {
                         !expired && options.is_over(messages, bytes),
                         "{name} {key:?}"
                     );
-                    assert_eq!(options.overflow, ContainerOverflow::RotateOldest);
+                    assert_eq!(options.overflow, ContainerOverflow::DropOldest);
                 }
             }
             let container = self.containers.get_mut(&name).unwrap();
@@ -188,7 +188,7 @@ impl Model {
         for name in items.iter().map(|item| item.container) {
             let options = self.options(name);
             let (messages, bytes) = self.unprotected(name);
-            let rotates = options.overflow == ContainerOverflow::RotateOldest;
+            let rotates = options.overflow == ContainerOverflow::DropOldest;
             // One call removes a bounded number of messages from each container.
             let is_bounded = appended.rotated.len() >= 64;
             let is_over = options.is_over(messages, bytes);
@@ -233,7 +233,7 @@ impl Model {
         let stored = |tie| AppendOutcome::Stored {
             key: crate::containers::keys::MessageKey::new(number, item.time, tie),
         };
-        let outcome = if options.ttl_ns == 0 || expired {
+        let outcome = if options.ttl_ns() == 0 || expired {
             AppendOutcome::NotStored
         } else {
             match &last {
@@ -292,10 +292,12 @@ impl Model {
             container.messages.insert(place, new);
             let after = self.unprotected(name);
             let fits = match options.overflow {
-                ContainerOverflow::RotateOldest => after.1 <= before.1 || size <= options.bytes_max,
+                ContainerOverflow::DropOldest => {
+                    after.1 <= before.1 || size <= options.most_bytes()
+                }
                 ContainerOverflow::Reject => {
-                    (after.0 <= before.0 || after.0 <= options.messages_max)
-                        && (after.1 <= before.1 || after.1 <= options.bytes_max)
+                    (after.0 <= before.0 || after.0 <= options.most_messages())
+                        && (after.1 <= before.1 || after.1 <= options.most_bytes())
                 }
             };
             if !fits {

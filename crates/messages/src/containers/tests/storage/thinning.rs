@@ -14,6 +14,7 @@ use crate::containers::thinning::{
 };
 use crate::containers::value::FieldValue;
 use crate::containers::write::ContainersWriter;
+use std::time::Duration;
 use tidalite_pager::Error;
 
 /// Rules with these ages and steps. The figure of a field is given by its name.
@@ -29,7 +30,10 @@ pub(super) fn rules(ages_and_steps: &[(i64, i64)]) -> Thinning {
     ];
     Thinning {
         rules: rules
-            .map(|&(age_ns, step_ns)| ThinningRule { age_ns, step_ns })
+            .map(|&(age, step)| ThinningRule {
+                age: Duration::from_nanos(age as u64),
+                step: Duration::from_nanos(step as u64),
+            })
             .collect(),
         others: ThinningFigure::Last,
         fields: figures.map(|(name, figure)| (name.into(), figure)).into(),
@@ -144,7 +148,7 @@ fn spans_join_neighbouring_steps_only() {
 fn expired_messages_are_not_merged_with_others() {
     let mut table = thinned_by(
         ContainerOptions {
-            ttl_ns: 1000,
+            ttl: Some(Duration::from_nanos(1000)),
             ..ContainerOptions::default()
         },
         &[(100, 100)],
@@ -275,7 +279,7 @@ fn a_thinned_message_keeps_its_weight() {
     let mut table = thinned_by(
         ContainerOptions {
             on_duplicate: OnDuplicate::Merge,
-            keep_deleted_ns: 1000,
+            keep_deleted: Duration::from_nanos(1000),
             ..ContainerOptions::default()
         },
         &[(10, 10)],
@@ -334,11 +338,11 @@ fn rules_have_limits() {
     };
     let several = |count: usize| {
         move |thinning: &mut Thinning| {
-            let rules = 1..=count as i64;
+            let rules = 1..=count as u64;
             thinning.rules = rules
                 .map(|at| ThinningRule {
-                    age_ns: at,
-                    step_ns: at,
+                    age: Duration::from_nanos(at),
+                    step: Duration::from_nanos(at),
                 })
                 .collect();
         }
@@ -360,8 +364,8 @@ fn rules_have_limits() {
         set(&named(1, 256)),
         set(&|thinning| thinning.fields[1].0.clear()),
         set(&|thinning| thinning.fields[1].0 = "first".into()),
-        set(&|thinning| thinning.rules[0].age_ns = 0),
-        set(&|thinning| thinning.rules[0].step_ns = 0),
+        set(&|thinning| thinning.rules[0].age = Duration::ZERO),
+        set(&|thinning| thinning.rules[0].step = Duration::ZERO),
         set(&|thinning| thinning.rules.push(thinning.rules[0])),
     ] {
         assert!(is_refused(&wrong), "{wrong:?}");

@@ -12,6 +12,7 @@ use crate::containers::parts::Part;
 use crate::containers::thinning::{Thinning, ThinningFigure, ThinningRow};
 use crate::containers::value::FieldValue;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tidalite_testkit::rng::Rng;
 
 const FIELDS: [&str; 7] = ["first", "last", "min", "max", "mean", "sum", "drop"];
@@ -87,7 +88,7 @@ fn thin(messages: &mut Messages, thinning: &Thinning, passed: &[(i64, i64)], liv
         for (key, message) in &*messages {
             let is_in = (from..to).contains(&key.0) && key.0 >= live_from;
             if is_in && !message.is_protected {
-                let step = key.0.div_euclid(rule.step_ns);
+                let step = key.0.div_euclid(rule.step_ns());
                 steps.entry(step).or_default().push(*key);
             }
         }
@@ -146,9 +147,9 @@ fn random_messages_are_thinned_as_documented() {
     for seed in 0..40 {
         println!("seed {seed}");
         let rng = &mut Rng::new(seed);
-        let ttl_ns = *rng.pick(&[i64::MAX, 900, 2500]);
+        let ttl = *rng.pick(&[None, Some(900), Some(2500)]);
         let mut table = Table::with(ContainerOptions {
-            ttl_ns,
+            ttl: ttl.map(Duration::from_nanos),
             protect: Some("keep".into()),
             ..ContainerOptions::default()
         });
@@ -160,9 +161,9 @@ fn random_messages_are_thinned_as_documented() {
         let (mut model, mut now) = (Messages::new(), -300);
         for _ in 0..120 {
             now += rng.below(60) as i64;
-            let live_from = match ttl_ns {
-                i64::MAX => i64::MIN,
-                ttl => now - ttl + 1,
+            let live_from = match ttl {
+                None => i64::MIN,
+                Some(ttl) => now - ttl as i64 + 1,
             };
             match rng.below(8) {
                 0..4 => {

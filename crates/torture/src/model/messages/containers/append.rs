@@ -85,10 +85,12 @@ impl Stored {
 fn has_room(options: &ContainerOptions, before: (u64, u64), after: (u64, u64), new: u64) -> bool {
     let grows = (after.0 > before.0, after.1 > before.1);
     match options.overflow {
-        ContainerOverflow::RotateOldest => !grows.1 || new <= options.bytes_max,
+        ContainerOverflow::DropOldest => {
+            !grows.1 || options.bytes_max.is_none_or(|most| new <= most)
+        }
         ContainerOverflow::Reject => {
-            (!grows.0 || after.0 <= options.messages_max)
-                && (!grows.1 || after.1 <= options.bytes_max)
+            (!grows.0 || options.messages_max.is_none_or(|most| after.0 <= most))
+                && (!grows.1 || options.bytes_max.is_none_or(|most| after.1 <= most))
         }
     }
 }
@@ -132,7 +134,8 @@ impl Container {
     fn place(&mut self, item: &Append<'_>, now: i64) -> Outcome {
         let options = self.options();
         let mut new = Stored::new(item.document.clone(), now, &options);
-        if options.ttl_ns == 0 || new.is_expired(&options, item.time, now) {
+        if options.ttl.is_some_and(|ttl| ttl.is_zero()) || new.is_expired(&options, item.time, now)
+        {
             return Outcome::NotStored;
         }
         let last = self.last_of(item.time);

@@ -33,7 +33,7 @@ impl Containers {
     pub(crate) fn delete(&mut self, name: &str, keys: &[Key], now: i64) -> Option<u64> {
         let number = self.next_deletion;
         let container = self.get_mut(name);
-        let keep = container.options().keep_deleted_ns;
+        let keep = container.options().keep_deleted.as_nanos() as i64;
         let mut messages = BTreeMap::new();
         for key in keys {
             messages.extend(container.messages.remove_entry(key));
@@ -96,7 +96,7 @@ impl Containers {
     /// Drops a container; returns the time from which it cannot be restored, if it can be now.
     pub(crate) fn drop_container(&mut self, name: &str, now: i64) -> Option<i64> {
         let container = self.live.remove(name)?;
-        let keep = container.options().keep_deleted_ns;
+        let keep = container.options().keep_deleted.as_nanos() as i64;
         if keep == 0 {
             return None;
         }

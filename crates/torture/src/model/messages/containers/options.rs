@@ -2,9 +2,10 @@
 //! number.
 
 use crate::model::clock::UNIT;
+use std::time::Duration;
 use tidalite::containers::{
-    ContainerOptions, ContainerOverflow, ContainerTableOptions, OnDuplicate, TTL_FOREVER_NS,
-    Thinning, ThinningFigure, ThinningRule,
+    ContainerOptions, ContainerOverflow, ContainerTableOptions, OnDuplicate, Thinning,
+    ThinningFigure, ThinningRule,
 };
 
 /// Name of the field that protects a message.
@@ -16,14 +17,18 @@ pub(crate) const OWN: usize = 5;
 /// Number of rules of thinning, from 0.
 pub(crate) const THINNINGS: usize = 2;
 
+fn units(count: u64) -> Duration {
+    Duration::from_nanos(count * UNIT as u64)
+}
+
 /// The options of the table.
 pub(crate) fn of_table() -> ContainerTableOptions {
     ContainerTableOptions {
-        idempotency_window_ns: WINDOW,
+        idempotency_window: Some(Duration::from_nanos(WINDOW as u64)),
         defaults: ContainerOptions {
-            ttl_ns: 200 * UNIT,
-            keep_deleted_ns: 100 * UNIT,
-            messages_max: 12,
+            ttl: Some(units(200)),
+            keep_deleted: units(100),
+            messages_max: Some(12),
             protect: Some(KEEP.to_owned()),
             ..ContainerOptions::default()
         },
@@ -38,35 +43,35 @@ pub(crate) fn own(number: Option<usize>) -> Option<ContainerOptions> {
         0 => ContainerOptions {
             on_duplicate: OnDuplicate::Replace,
             overflow: ContainerOverflow::Reject,
-            messages_max: 6,
-            bytes_max: 300,
-            ttl_ns: TTL_FOREVER_NS,
+            messages_max: Some(6),
+            bytes_max: Some(300),
+            ttl: None,
             ..defaults
         },
         1 => ContainerOptions {
             on_duplicate: OnDuplicate::KeepFirst,
-            bytes_max: 300,
-            ttl_ns: 60 * UNIT,
-            keep_deleted_ns: 0,
+            bytes_max: Some(300),
+            ttl: Some(units(60)),
+            keep_deleted: Duration::ZERO,
             protect: None,
             ..defaults
         },
         2 => ContainerOptions {
             on_duplicate: OnDuplicate::Merge,
-            ttl_ns: TTL_FOREVER_NS,
-            keep_deleted_ns: 1_000 * UNIT,
-            messages_max: 8,
+            ttl: None,
+            keep_deleted: units(1_000),
+            messages_max: Some(8),
             ..defaults
         },
         3 => ContainerOptions {
             // Messages only set the latest values.
-            ttl_ns: 0,
+            ttl: Some(Duration::ZERO),
             ..defaults
         },
         _ => ContainerOptions {
-            ttl_ns: 20 * UNIT,
+            ttl: Some(units(20)),
             overflow: ContainerOverflow::Reject,
-            messages_max: 8,
+            messages_max: Some(8),
             ..defaults
         },
     })
@@ -74,9 +79,9 @@ pub(crate) fn own(number: Option<usize>) -> Option<ContainerOptions> {
 
 /// The rules of thinning with this number.
 pub(crate) fn thinning(number: usize) -> Thinning {
-    let rule = |age: i64, step: i64| ThinningRule {
-        age_ns: age * UNIT,
-        step_ns: step * UNIT,
+    let rule = |age: u64, step: u64| ThinningRule {
+        age: units(age),
+        step: units(step),
     };
     let named = |fields: &[(&str, ThinningFigure)]| {
         let fields = fields.iter();

@@ -87,7 +87,8 @@ impl Stored {
 
     /// Whether the message has expired at `now`.
     pub(crate) fn is_expired(&self, options: &ContainerOptions, time: i64, now: i64) -> bool {
-        !self.is_protected && options.ttl_ns < i64::MAX && time + options.ttl_ns <= now
+        let ttl = options.ttl.map(|ttl| ttl.as_nanos() as i64);
+        !self.is_protected && ttl.is_some_and(|ttl| time + ttl <= now)
     }
 }
 
@@ -123,8 +124,9 @@ impl Container {
     /// Whether the container is too full and removes its oldest messages.
     pub(crate) fn rotates(&self) -> bool {
         let (options, (messages, bytes)) = (self.options(), self.unprotected());
-        options.overflow == ContainerOverflow::RotateOldest
-            && (messages > options.messages_max || bytes > options.bytes_max)
+        options.overflow == ContainerOverflow::DropOldest
+            && (options.messages_max.is_some_and(|most| messages > most)
+                || options.bytes_max.is_some_and(|most| bytes > most))
     }
 
     /// The last message of a time.

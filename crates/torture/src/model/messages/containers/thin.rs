@@ -76,13 +76,14 @@ impl Container {
         let mut changes = 0;
         for (rule, done) in thinning.rules.iter().zip(done) {
             // Whole steps only.
-            let to = (now - rule.age_ns).div_euclid(rule.step_ns) * rule.step_ns;
+            let (age, step) = (rule.age.as_nanos() as i64, rule.step.as_nanos() as i64);
+            let to = (now - age).div_euclid(step) * step;
             let mut steps: BTreeMap<i64, Vec<(i64, u32)>> = BTreeMap::new();
             for (key, message) in &self.messages {
                 let is_shown = !message.is_expired(&options, key.0, now);
                 if (*done..to).contains(&key.0) && !message.is_protected && is_shown {
-                    let step = key.0.div_euclid(rule.step_ns);
-                    steps.entry(step).or_default().push(*key);
+                    let of = key.0.div_euclid(step);
+                    steps.entry(of).or_default().push(*key);
                 }
             }
             *done = to.max(*done);

@@ -5,6 +5,7 @@ use super::document::{FILTERS, expression_of, integer};
 use crate::model::clock::UNIT;
 use crate::model::messages::containers::Key;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tidalite::Result;
 use tidalite::containers::{
     AggregateQuery, Document, FieldValue, MessageFigure, MessageQuery, Select,
@@ -44,7 +45,7 @@ impl One<'_, '_> {
             }
             2 => {
                 let query = AggregateQuery {
-                    step_ns: Some(STEP),
+                    step: Some(Duration::from_nanos(STEP as u64)),
                     figures: vec![
                         ("s".to_owned(), MessageFigure::Sum),
                         ("n".to_owned(), MessageFigure::Max),
