@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Like the other structures, each is identified by the root of its table (`Tree`): functions take the root and a page
-//! reader or page writer, and the caller stores the root. Times are nanoseconds since 1970 in UTC and are passed in by the
-//! caller: nothing here reads a clock.
+//! reader or page writer, and the caller stores the root. Times are nanoseconds since 1970 in UTC and are passed in by
+//! the caller: nothing here reads a clock.
 
 mod containers;
 mod objects;

@@ -54,7 +54,7 @@ fn containers_refuse_calls_by_kind() {
     cars.append(&Append::new("red", 1, &document())).unwrap();
     cars.append(&Append::new("blue", 1, &document())).unwrap();
     cars.append(&Append::new("blue", 2, &document())).unwrap();
-    let calls: [Refused; 24] = [
+    let calls: [Refused; 25] = [
         ("options of none", ErrorKind::NotFound, |tx| {
             tx.containers("cars")?.set_options("none", None)
         }),
@@ -177,6 +177,13 @@ fn containers_refuse_calls_by_kind() {
             };
             tx.containers("cars")?.set_options("red", Some(&options))
         }),
+        ("the greatest maximum", ErrorKind::InvalidInput, |tx| {
+            let options = ContainerOptions {
+                messages_max: Some(u64::MAX),
+                ..ContainerOptions::default()
+            };
+            tx.containers("cars")?.set_options("red", Some(&options))
+        }),
         ("rules of thinning", ErrorKind::InvalidInput, |tx| {
             let rule = ThinningRule {
                 age: Duration::ZERO,
@@ -212,7 +219,7 @@ fn topics_refuse_calls_by_kind() {
     let db = memory();
     let mut tx = db.begin_write().unwrap();
     tx.topics("broker").unwrap();
-    let calls: [Refused; 10] = [
+    let calls: [Refused; 11] = [
         ("a topic with a wildcard", ErrorKind::InvalidName, |tx| {
             let message = Message::new("a/+", b"x");
             tx.topics("broker")?.publish(&message, true).map(drop)
@@ -246,6 +253,13 @@ fn topics_refuse_calls_by_kind() {
         ("options", ErrorKind::InvalidInput, |tx| {
             let options = TopicOptions {
                 levels_max: 0,
+                ..TopicOptions::default()
+            };
+            tx.topics("broker")?.set_options(&options)
+        }),
+        ("the greatest maximum", ErrorKind::InvalidInput, |tx| {
+            let options = TopicOptions {
+                bytes_max: Some(u64::MAX),
                 ..TopicOptions::default()
             };
             tx.topics("broker")?.set_options(&options)
@@ -321,7 +335,7 @@ fn buckets_refuse_calls_by_kind() {
     let db = memory();
     let mut tx = db.begin_write().unwrap();
     tx.bucket("files").unwrap();
-    let calls: [Refused; 9] = [
+    let calls: [Refused; 10] = [
         ("put without a name", ErrorKind::InvalidName, |tx| {
             let (attributes, always) = (ObjectAttributes::default(), ObjectCondition::Always);
             tx.bucket("files")?
@@ -368,6 +382,13 @@ fn buckets_refuse_calls_by_kind() {
         ("options", ErrorKind::InvalidInput, |tx| {
             let options = BucketOptions {
                 chunk_bytes: 1,
+                ..BucketOptions::default()
+            };
+            tx.bucket("files")?.set_options(&options)
+        }),
+        ("the greatest maximum", ErrorKind::InvalidInput, |tx| {
+            let options = BucketOptions {
+                objects_max: Some(u64::MAX),
                 ..BucketOptions::default()
             };
             tx.bucket("files")?.set_options(&options)

@@ -1,4 +1,5 @@
-//! Commands for containers of messages: `container_options`, `container_read` and `container_changes` have their arguments.
+//! Commands for containers of messages: `container_options`, `container_read` and `container_changes` have their
+//! arguments.
 
 use super::common::{CreatedArg, DurabilityArg, FileArg, FormatArg, ReportFormatArg};
 use super::container_changes::{

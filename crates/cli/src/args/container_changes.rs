@@ -36,8 +36,8 @@ pub(crate) struct ContainerPutArgs {
     )]
     pub name: Option<String>,
 
-    /// Messages: typed objects, which begin with {, and files of JSON lines, also compressed with gzip or zstd; standard
-    /// input if not given, or if -
+    /// Messages: typed objects, which begin with {, and files of JSON lines, also compressed with gzip or zstd;
+    /// standard input if not given, or if -
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<String>,
 

@@ -24,7 +24,7 @@ pub(crate) enum ContainerFull {
     /// The message is not stored
     Reject,
     /// The oldest messages are removed
-    RotateOldest,
+    DropOldest,
 }
 
 /// An age at which messages expire.
@@ -63,7 +63,7 @@ pub(crate) struct ContainerOptionArgs {
     #[arg(long, value_name = "BYTES")]
     pub bytes_max: Option<u64>,
 
-    /// The rule for a full container; rotate-oldest if not given
+    /// The rule for a full container; drop-oldest if not given
     #[arg(long, value_enum, value_name = "RULE")]
     pub overflow: Option<ContainerFull>,
 
@@ -131,7 +131,8 @@ pub(crate) struct ContainerOptionsArgs {
     )]
     pub inherit: bool,
 
-    /// With --defaults: time in which a second message with the same idempotency key stores nothing; 0 to ignore the keys
+    /// With --defaults: time in which a second message with the same idempotency key stores nothing; 0 to ignore the
+    /// keys
     #[arg(long, value_name = "WIDTH", value_parser = age_nanos, conflicts_with = "name")]
     pub idempotency_window: Option<i64>,
 

@@ -1,5 +1,5 @@
-//! Arguments that the commands for containers share: the table, the container, the range of times, the source of names and
-//! times.
+//! Arguments that the commands for containers share: the table, the container, the range of times, the source of names
+//! and times.
 
 use super::common::{FileArg, ZoneArg};
 use super::messages::{When, instant};

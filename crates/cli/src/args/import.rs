@@ -155,8 +155,8 @@ pub(crate) struct ImportArgs {
     #[arg(long = "value", value_name = "COLUMN[=NAME]")]
     pub values: Vec<String>,
 
-    /// Tag of all rows; {file} in the text is the name of the file without its endings, {folder} the name of its folder.
-    /// Repeatable
+    /// Tag of all rows; {file} in the text is the name of the file without its endings, {folder} the name of its
+    /// folder. Repeatable
     #[arg(long = "tag-value", value_name = "NAME=TEXT", value_parser = tag_value, conflicts_with = "series")]
     pub tag_values: Vec<(String, String)>,
 
@@ -253,8 +253,8 @@ pub(crate) struct ImportArgs {
     #[arg(long, conflicts_with = "no_header")]
     pub units: bool,
 
-    /// Format of the inputs; if not given, the line protocol if the name ends in .lp, Parquet and Arrow by their names and
-    /// first bytes, and JSON if the first character is a bracket
+    /// Format of the inputs; if not given, the line protocol if the name ends in .lp, Parquet and Arrow by their names
+    /// and first bytes, and JSON if the first character is a bracket
     #[arg(long, visible_alias = "format", value_enum, value_name = "FORMAT")]
     pub input_format: Option<InputFormat>,
 
@@ -281,8 +281,8 @@ pub(crate) struct ImportArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Target {
-    /// Name of the series of --columns; tags and prefix are added to it. Without --columns, the full name of a series that
-    /// exists: lines without names of columns have the time and then a value for each of its columns
+    /// Name of the series of --columns; tags and prefix are added to it. Without --columns, the full name of a series
+    /// that exists: lines without names of columns have the time and then a value for each of its columns
     #[arg(long, value_name = "NAME")]
     pub into: Option<String>,
 

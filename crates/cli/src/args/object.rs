@@ -26,7 +26,7 @@ Examples:
   tidalite object rm plant.tdl --prefix old/ --dry-run
   tidalite object verify plant.tdl --all
 
-  tidalite object create plant.tdl --table cache --overflow rotate --bytes-max 1000000000
+  tidalite object create plant.tdl --table cache --overflow drop-oldest --bytes-max 1000000000
   tidalite object upload list plant.tdl
   tidalite object link create plant.tdl video/gate.mp4 --expires 1d
   tidalite object maintain plant.tdl
@@ -78,7 +78,7 @@ pub(crate) enum ObjectOverflow {
     /// A put fails
     Reject,
     /// The oldest objects that are not protected are removed
-    Rotate,
+    DropOldest,
 }
 
 #[derive(Debug, Args)]

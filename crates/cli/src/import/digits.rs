@@ -109,8 +109,8 @@ impl Digits {
     }
 
     /// Finds out how the numbers in these cells are written; each cell comes with the index of its column. Cells that
-    /// contradict each other, and cells without separators, give plain numbers. With `may_have_commas`, the input looks as
-    /// if commas separate decimals; then a lone point may separate thousands.
+    /// contradict each other, and cells without separators, give plain numbers. With `may_have_commas`, the input looks
+    /// as if commas separate decimals; then a lone point may separate thousands.
     pub(crate) fn detect<'a>(
         cells: impl Iterator<Item = (usize, &'a str)>,
         may_have_commas: bool,

@@ -1,5 +1,5 @@
-//! The types that an input gives its columns, as Parquet and Arrow do. CSV and JSON give none: there, a sample shows the use
-//! of a column.
+//! The types that an input gives its columns, as Parquet and Arrow do. CSV and JSON give none: there, a sample shows
+//! the use of a column.
 
 use crate::import::field::{Nulls, field, whole_field};
 use crate::import::number::Number;

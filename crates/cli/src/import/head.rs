@@ -38,8 +38,8 @@ pub(crate) struct Header {
     pub comment: Option<u8>,
 }
 
-/// Searches the first bytes of an input for the names of its columns. `None` if the first line holds them, or if no line
-/// does. With `has_units`, the line after the names holds units even if it cannot be recognised.
+/// Searches the first bytes of an input for the names of its columns. `None` if the first line holds them, or if no
+/// line does. With `has_units`, the line after the names holds units even if it cannot be recognised.
 pub(crate) fn find(
     head: &[u8],
     delimiter: Option<u8>,
@@ -66,8 +66,8 @@ pub(crate) fn find(
     (found.lines > 0 || found.has_units).then_some(found)
 }
 
-/// The header of a file of a Campbell Scientific logger: the station, the names, the units, perhaps the way in which the
-/// logger computed the values, and then rows.
+/// The header of a file of a Campbell Scientific logger: the station, the names, the units, perhaps the way in which
+/// the logger computed the values, and then rows.
 fn of_toa5(lines: &[(usize, &[u8])]) -> Option<Header> {
     let [(_, first), (bytes, names), (_, units), (_, fourth), ..] = lines else {
         return None;

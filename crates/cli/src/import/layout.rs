@@ -385,8 +385,8 @@ impl Table<'_> {
             .collect()
     }
 
-    /// The column of times of an input with types: the one that the user names, or the first one. `None` if the time is a
-    /// column of another type, or several columns.
+    /// The column of times of an input with types: the one that the user names, or the first one. `None` if the time is
+    /// a column of another type, or several columns.
     fn given_time(&self, wishes: &Wishes, skipped: &[usize]) -> Outcome<Option<Named>> {
         if wishes.given.is_empty() {
             return Ok(None);

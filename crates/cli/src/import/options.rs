@@ -121,7 +121,8 @@ fn is_line_protocol(args: &ImportArgs, path: &Path) -> bool {
     }
 }
 
-/// The unit of timestamps of the line protocol, if it is given. Options for columns are refused, because there are no columns.
+/// The unit of timestamps of the line protocol, if it is given. Options for columns are refused, because there are no
+/// columns.
 fn line_epoch(args: &ImportArgs) -> Outcome<Option<Epoch>> {
     let given = [
         ("--time", args.time.is_some()),

@@ -1,10 +1,12 @@
-//! Files of Parquet and Arrow as an input: their batches become records of texts, with the types of the columns beside them.
+//! Files of Parquet and Arrow as an input: their batches become records of texts, with the types of the columns beside
+//! them.
 //!
 //! ```text
 //! batches of arrays --> records of CSV --> the same readers as for CSV, on several threads
 //! ```
 //!
-//! Every value has all its digits as text, and null is a mark of its own ([`NULL_MARK`]), so nothing is lost on the way.
+//! Every value has all its digits as text, and null is a mark of its own ([`NULL_MARK`]), so nothing is lost on the
+//! way.
 
 use crate::exit::{Failure, Outcome};
 use crate::import::field::NULL_MARK;

@@ -284,7 +284,7 @@ fn a_bucket_has_limits() {
     put("r", "a").ok();
     put("r", "b").failed(5, &["object stat a.tdl --table r"]);
     folder
-        .say("object create a.tdl --table o --overflow rotate --bytes-max 7 --chunk-bytes 1048576")
+        .say("object create a.tdl --table o --overflow drop-oldest --bytes-max 7 --chunk-bytes 1048576")
         .ok();
     put("o", "a").ok();
     let said = put("o", "b").ok();
@@ -315,7 +315,7 @@ fn a_bucket_has_limits() {
     let stat = &lines(&json)[0];
     assert_eq!(
         (&stat["bytes_max"], &stat["overflow"]),
-        (&10.into(), &"rotate".into())
+        (&10.into(), &"drop-oldest".into())
     );
     folder
         .say("object stat a.tdl --table x")

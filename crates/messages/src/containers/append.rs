@@ -93,8 +93,8 @@ pub struct Appended {
     pub created: Vec<(String, u32)>,
     /// Expired messages that were removed before the new ones were stored, to make room in full containers.
     pub expired: Vec<RemovedMessage>,
-    /// Messages that were removed after the new ones had been stored, because they were the oldest of a full container or
-    /// had expired. Messages of this call can be among them.
+    /// Messages that were removed after the new ones had been stored, because they were the oldest of a full container
+    /// or had expired. Messages of this call can be among them.
     pub rotated: Vec<RemovedMessage>,
 }
 

@@ -1,4 +1,5 @@
-//! Keys of rows. All numbers are big-endian, and the sign bit of times is flipped, so that keys sort like their numbers.
+//! Keys of rows. All numbers are big-endian, and the sign bit of times is flipped, so that keys sort like their
+//! numbers.
 //!
 //! ```text
 //! message            | container: u32 | time: i64 | tie: u32 |

@@ -130,8 +130,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         (done, on_removed): (&mut ContainersMaintenance, &mut OnRemoved<'_>),
     ) -> Result<u64> {
         let name = self.name_of(due.container)?;
-        // `no_container` is not used here: it creates a refusal, after which nothing has changed, but this step may already
-        // have made changes.
+        // `no_container` is not used here: it creates a refusal, after which nothing has changed, but this step may
+        // already have made changes.
         let mut record = self.find_record(&name)?.ok_or_else(|| no_record(&name))?;
         if (record.number, record.due) != (due.container, due.time) {
             let found = format!("the time {} in the record of {name:?}", record.due);

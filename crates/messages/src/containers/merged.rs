@@ -10,8 +10,8 @@ use tidalite_pager::{PageRead, Result};
 /// Position of a message in the merged order. The heap returns the greatest position first.
 type Place = [u8; 16];
 
-/// Reads messages of several containers in the order of their times; messages of one time in the order of the numbers of
-/// their containers, then of their ties.
+/// Reads messages of several containers in the order of their times; messages of one time in the order of the numbers
+/// of their containers, then of their ties.
 pub struct MergedMessages<'r, R> {
     cursors: Vec<MessageCursor<'r, R>>,
     /// The next message of each container: its position, the index of the cursor, and its key.

@@ -82,7 +82,8 @@ pub struct StoredMessage {
     pub is_protected: bool,
     /// Number of messages for which this one stands: 1, or more if it was left by thinning.
     pub stands_for: u32,
-    /// The document, encoded with the numbers of its fields; [`FieldNames::decode`](crate::FieldNames::decode) decodes it.
+    /// The document, encoded with the numbers of its fields; [`FieldNames::decode`](crate::FieldNames::decode) decodes
+    /// it.
     pub document: Vec<u8>,
 }
 

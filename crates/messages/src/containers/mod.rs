@@ -39,8 +39,8 @@
 //! ```
 //!
 //! Invariants of the storage:
-//! 1. A container has a number, which it keeps when it is renamed, dropped and restored, and which is not used again. The
-//!    keys of all its rows begin with the number, so that they can be removed as ranges.
+//! 1. A container has a number, which it keeps when it is renamed, dropped and restored, and which is not used again.
+//!    The keys of all its rows begin with the number, so that they can be removed as ranges.
 //! 2. The key of a message is its container, its time and a tie. The record of a container has the exact number of its
 //!    messages and bytes, and the exact times of the oldest and the newest one: a later message needs no lookup.
 //! 3. For each field of each stored message, the row of latest values of the container has a value whose time is not

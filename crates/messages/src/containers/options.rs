@@ -80,8 +80,8 @@ pub struct ContainerOptions {
     /// Maximum number of bytes of all messages without the protected ones; `None`: no maximum. A message counts with
     /// its document and 25 bytes, or 29 bytes if it stands for several messages.
     pub bytes_max: Option<u64>,
-    /// Name of a field that protects a message if its value is `true` when the message is stored: such a message does not
-    /// expire, is not rotated, and does not count for the two maxima.
+    /// Name of a field that protects a message if its value is `true` when the message is stored: such a message does
+    /// not expire, is not rotated, and does not count for the two maxima.
     pub protect: Option<String>,
 }
 
@@ -113,6 +113,9 @@ impl ContainerOptions {
         }
         if self.messages_max == Some(0) || self.bytes_max == Some(0) {
             return Some("a container without room; a time to live of 0 stores no messages".into());
+        }
+        if [self.messages_max, self.bytes_max].contains(&Some(u64::MAX)) {
+            return Some("a maximum of 2^64 - 1; leave it out for none".into());
         }
         let protect = self.protect.as_ref().map_or(1, String::len);
         (protect == 0 || protect > PROTECT_BYTES_MAX)

@@ -188,8 +188,8 @@ impl<R: PageRead> ContainersReader<R> {
         }
     }
 
-    /// All messages of one time that have not expired at `now`, in the order of their ties; none if the container does not
-    /// exist.
+    /// All messages of one time that have not expired at `now`, in the order of their ties; none if the container does
+    /// not exist.
     ///
     /// # Errors
     /// A damaged or unreadable page.

@@ -20,8 +20,8 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Numbers of messages and bytes, and the times of the oldest and the newest message, are exact. If there are no messages,
-//!    these times are `i64::MAX` and `i64::MIN`.
+//! 1. Numbers of messages and bytes, and the times of the oldest and the newest message, are exact. If there are no
+//!    messages, these times are `i64::MAX` and `i64::MIN`.
 //! 2. The row in `Due` is not later than `wanted_due`.
 
 use crate::containers::due::{AT_ONCE, NEVER};

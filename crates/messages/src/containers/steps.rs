@@ -3,7 +3,8 @@
 //!
 //! Invariants:
 //! 1. The fields of each step that is found fit into one message. Messages of other steps do not change.
-//! 2. A call reaches a later time than it began at, or finds a step, or has read everything. So repeated calls terminate.
+//! 2. A call reaches a later time than it began at, or finds a step, or has read everything. So repeated calls
+//!    terminate.
 
 use crate::containers::keys::{MESSAGE_KEY_BYTES, MessageKey, behind_container};
 use crate::containers::message::{ContainerMessage, Head, StoredMessage, counted_bytes};

@@ -34,8 +34,8 @@ pub struct BucketOptions {
     pub object_bytes_max: Option<u64>,
     /// Maximum number of objects; `None`: no maximum.
     pub objects_max: Option<u64>,
-    /// Maximum size in bytes of all objects together; `None`: no maximum. A copy counts like any other object, although it shares the
-    /// chunks of its source. Uploads together have the same maximum, apart from the objects.
+    /// Maximum size in bytes of all objects together; `None`: no maximum. A copy counts like any other object, although
+    /// it shares the chunks of its source. Uploads together have the same maximum, apart from the objects.
     pub bytes_max: Option<u64>,
     /// Maximum number of uploads that are neither complete nor removed.
     pub uploads_max: u64,
@@ -70,6 +70,10 @@ impl BucketOptions {
     /// Returns a text that says why the options cannot be used; `None` if they can.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
+        let maxima = [self.object_bytes_max, self.objects_max, self.bytes_max];
+        if maxima.contains(&Some(u64::MAX)) {
+            return Some("a maximum of 2^64 - 1; leave it out for none".into());
+        }
         let (found, sizes) = (self.chunk_bytes, CHUNK_BYTES_MIN..=CHUNK_BYTES_MAX);
         (!sizes.contains(&found)).then(|| {
             format!("chunks of {found} bytes, {CHUNK_BYTES_MIN} to {CHUNK_BYTES_MAX} can be")

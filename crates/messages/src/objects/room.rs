@@ -151,9 +151,9 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         })
     }
 
-    /// Removes expired objects, and with [`BucketOverflow::DropOldest`] also the oldest ones, until the limits leave room
-    /// for the given number of further objects and bytes. Call it after limits were lowered, and before puts that need
-    /// much room.
+    /// Removes expired objects, and with [`BucketOverflow::DropOldest`] also the oldest ones, until the limits leave
+    /// room for the given number of further objects and bytes. Call it after limits were lowered, and before puts that
+    /// need much room.
     ///
     /// # Errors
     /// A damaged or unreadable page, a full disk.

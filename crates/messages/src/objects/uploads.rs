@@ -97,8 +97,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     /// A damaged or unreadable page, a full disk.
     ///
     /// # Cost
-    /// Frees up to [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE) chunks; the chunks of a larger upload are freed
-    /// by `maintain`.
+    /// Frees up to [`CHUNKS_FREED_AT_ONCE`](crate::CHUNKS_FREED_AT_ONCE) chunks; the chunks of a larger upload are
+    /// freed by `maintain`.
     pub fn abort_upload(&mut self, id: UploadId) -> Result<bool> {
         match self.reader().upload_row(id)? {
             Some(upload) if !upload.is_put => self.remove_upload(&upload).map(|()| true),

@@ -63,7 +63,8 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// The name can be used again at once.
     ///
     /// # Errors
-    /// `Limit`, with nothing changed, for the last group if too many dropped groups are not removed yet. `DiskFull`, `Io`; a damaged page.
+    /// `Limit`, with nothing changed, for the last group if too many dropped groups are not removed yet. `DiskFull`,
+    /// `Io`; a damaged page.
     ///
     /// # Cost
     /// Two rows. [`maintain`](Self::maintain) removes the messages.

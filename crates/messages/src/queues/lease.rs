@@ -137,7 +137,8 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         Ok(deliveries)
     }
 
-    /// Delivers the first ready messages of a group and acknowledges them at once: if the consumer fails, they are lost.
+    /// Delivers the first ready messages of a group and acknowledges them at once: if the consumer fails, they are
+    /// lost.
     ///
     /// # Errors
     /// As for `lease`.

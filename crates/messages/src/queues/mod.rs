@@ -38,9 +38,9 @@
 //!
 //! Invariants:
 //! 1. Ids ascend from 1 and are never used again. The row of a message never changes.
-//! 2. The primary rows are the messages, the sets of open ids, the marks, the leases and the rows of the groups. The sets
-//!    by state, the heads of lanes and the counts of states are derived from them (`derive`). The options, the totals in
-//!    the state and the idempotency keys of removed messages cannot be derived.
+//! 2. The primary rows are the messages, the sets of open ids, the marks, the leases and the rows of the groups. The
+//!    sets by state, the heads of lanes and the counts of states are derived from them (`derive`). The options, the
+//!    totals in the state and the idempotency keys of removed messages cannot be derived.
 //! 3. An id is open in a group until the group has acknowledged it; dead letters are open, too. A message is stored
 //!    exactly as long as its id is open in a group.
 //! 4. An open id without a mark is ready and was never delivered.

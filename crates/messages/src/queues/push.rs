@@ -46,8 +46,8 @@ impl<W: PageWrite> QueueWriter<'_, W> {
     /// Pushes messages, at most [`BATCH_MAX`], in order; returns a result for each.
     ///
     /// # Errors
-    /// `Limit` for a message or a batch that is too large, and for a full queue that rejects messages: then no message is
-    /// stored. `DiskFull`, `Io`; a damaged page.
+    /// `Limit` for a message or a batch that is too large, and for a full queue that rejects messages: then no message
+    /// is stored. `DiskFull`, `Io`; a damaged page.
     ///
     /// # Cost
     /// A row for each message, appended in bulk, and for each group one or two rows for up to 65,536 messages. A

@@ -42,8 +42,8 @@ pub struct QueueRecovery {
     pub forgotten: u64,
 }
 
-/// Repairs a queue whose pages are readable: removes rows that cannot be decoded, and derives all other rows. `options` are
-/// used if the queue has lost its own.
+/// Repairs a queue whose pages are readable: removes rows that cannot be decoded, and derives all other rows. `options`
+/// are used if the queue has lost its own.
 ///
 /// # Errors
 /// `InvalidInput` if the options are lost and none are given; `DiskFull`, `Io`; a damaged page.

@@ -25,14 +25,14 @@
 //! ```
 //!
 //! Invariants:
-//! 1. A topic has at most one message. It is assigned an id when it gets a message, and keeps the id while it has one. Ids
-//!    are not used again.
-//! 2. Sequence numbers ascend from 1 without gaps: one for each message that is set, replaced or removed. Only a recovery
-//!    skips numbers.
-//! 3. Each message has a row in `Ids`, and is in one set of `Terms` for each level of its topic. If it expires, it has one
-//!    row in `Expiry`, whose time is not later than its expiry.
-//! 4. All other parts except the options can be rebuilt from the messages. The feed then starts over, and only lower bounds
-//!    of the next numbers are known.
+//! 1. A topic has at most one message. It is assigned an id when it gets a message, and keeps the id while it has one.
+//!    Ids are not used again.
+//! 2. Sequence numbers ascend from 1 without gaps: one for each message that is set, replaced or removed. Only a
+//!    recovery skips numbers.
+//! 3. Each message has a row in `Ids`, and is in one set of `Terms` for each level of its topic. If it expires, it has
+//!    one row in `Expiry`, whose time is not later than its expiry.
+//! 4. All other parts except the options can be rebuilt from the messages. The feed then starts over, and only lower
+//!    bounds of the next numbers are known.
 //! 5. A feed contains every change from number `State::feed_from` on.
 
 mod apply;

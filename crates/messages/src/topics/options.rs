@@ -58,6 +58,9 @@ impl TopicOptions {
         if self.levels_max == 0 || self.topic_bytes_max == 0 {
             return Some("topics of no levels or no bytes".into());
         }
+        if [self.messages_max, self.bytes_max].contains(&Some(u64::MAX)) {
+            return Some("a maximum of 2^64 - 1; leave it out for none".into());
+        }
         let payload = self.payload_bytes_max;
         (payload as usize > TOPIC_PAYLOAD_BYTES_MAX)
             .then(|| format!("payloads of {payload} bytes, {TOPIC_PAYLOAD_BYTES_MAX} can be"))

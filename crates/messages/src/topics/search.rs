@@ -3,9 +3,9 @@
 //! Invariants:
 //! 1. The filters are processed one after the other. A topic that an earlier filter matches was already returned, so
 //!    no list of returned topics is needed.
-//! 2. The position does not depend on the snapshot: it is the least key or topic id that was not read yet. A topic that has a
-//!    message in all snapshots of a search is returned once. A topic whose message is removed and set again during a search
-//!    gets a new id, and may be returned twice.
+//! 2. The position does not depend on the snapshot: it is the least key or topic id that was not read yet. A topic that
+//!    has a message in all snapshots of a search is returned once. A topic whose message is removed and set again
+//!    during a search gets a new id, and may be returned twice.
 
 use crate::topics::filter::Filter;
 use crate::topics::found::{Match, SearchCounters, SearchOptions, SearchPage};

@@ -55,8 +55,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table or other types; `Broken`; errors
-    /// of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table or other types; `Broken`;
+    /// errors of the file.
     pub fn buffered_table<K, V>(&mut self, name: &str) -> Result<BufferedTableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,
@@ -70,8 +70,9 @@ impl WriteTxn {
         self.open_found_buffered(name)
     }
 
-    /// Creates a buffered table with types that are given only by their names, as in [`TableTypes`](crate::table::TableTypes),
-    /// and opens it for changes to the bytes of its keys and values. The bytes must decode as these types.
+    /// Creates a buffered table with types that are given only by their names, as in
+    /// [`TableTypes`](crate::table::TableTypes), and opens it for changes to the bytes of its keys and values. The
+    /// bytes must decode as these types.
     ///
     /// # Errors
     /// `InvalidName` if the name is invalid; `AlreadyExists` if a table has it; `Limit` if the name of a type is longer

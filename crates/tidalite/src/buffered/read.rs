@@ -56,8 +56,8 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedTable<'a, K, V> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// None after [`BufferedTableMut::compact`](crate::table::BufferedTableMut::compact); otherwise the entries of the runs are
-    /// looked up in the rows.
+    /// None after [`BufferedTableMut::compact`](crate::table::BufferedTableMut::compact); otherwise the entries of the
+    /// runs are looked up in the rows.
     pub fn count(&self) -> Result<u64> {
         Ok(self.reader.count()?)
     }

@@ -9,7 +9,8 @@ use tidalite_messages::{
 };
 use tidalite_pager::WriteTxn as PagesMut;
 
-/// A table of containers in a write transaction, for changes. [`WriteTxn::containers`](crate::WriteTxn::containers) opens it.
+/// A table of containers in a write transaction, for changes. [`WriteTxn::containers`](crate::WriteTxn::containers)
+/// opens it.
 ///
 /// Each call changes the messages, the latest values and the rows of the containers' series together.
 pub struct ContainersMut<'t> {

@@ -4,8 +4,8 @@
 //!
 //! Not every number of a message has a place in the series, and in two cases the order of arrival decides which ones
 //! have. In these cases the comparison is less strict:
-//! 1. If a time has more rows than the series can have at one time, any of these rows may be missing. If a time has more
-//!    messages than any series can have rows at one time, it is not compared.
+//! 1. If a time has more rows than the series can have at one time, any of these rows may be missing. If a time has
+//!    more messages than any series can have rows at one time, it is not compared.
 //! 2. No column is added while a time has more rows than a series with that column could have. If a time has this many
 //!    messages, rows and numbers may be missing at all times.
 

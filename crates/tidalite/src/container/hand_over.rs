@@ -63,7 +63,8 @@ impl WriteTxn {
     ///
     /// # Errors
     /// `NotFound` for a group that does not exist; as for
-    /// [`ContainersMut::append_batch`](crate::containers::ContainersMut::append_batch). An error breaks the transaction.
+    /// [`ContainersMut::append_batch`](crate::containers::ContainersMut::append_batch). An error breaks the
+    /// transaction.
     pub fn hand_over(
         &mut self,
         queue: &str,

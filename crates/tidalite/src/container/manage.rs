@@ -69,8 +69,8 @@ impl ContainersMut<'_> {
     ///
     /// # Errors
     /// `AlreadyExists` for a name that a container has; `InvalidName` for one that cannot be used; `InvalidInput` for
-    /// options that cannot be used; `Limit` for a long name and too many containers; `AlreadyExists` if a series has the
-    /// name of the container's series. A damaged page, a full disk.
+    /// options that cannot be used; `Limit` for a long name and too many containers; `AlreadyExists` if a series has
+    /// the name of the container's series. A damaged page, a full disk.
     pub fn create_container(
         &mut self,
         name: &str,
@@ -205,7 +205,8 @@ impl ContainersMut<'_> {
     /// whether this is needed.
     ///
     /// # Errors
-    /// `Schema` if a series with the name of a container's series is not a series of a container; a damaged page, a full disk.
+    /// `Schema` if a series with the name of a container's series is not a series of a container; a damaged page, a
+    /// full disk.
     ///
     /// # Cost
     /// Reads all messages.
@@ -294,8 +295,8 @@ impl WriteTxn {
     /// Renames a table of containers, and the series of the containers; returns whether it existed.
     ///
     /// # Errors
-    /// `WrongType` for another kind of table; `InvalidName` if the new name is invalid, or taken by a table, or if a series
-    /// has the name of one of the new series. A damaged page, a full disk.
+    /// `WrongType` for another kind of table; `InvalidName` if the new name is invalid, or taken by a table, or if a
+    /// series has the name of one of the new series. A damaged page, a full disk.
     pub fn rename_containers(&mut self, from: &str, to: &str) -> Result<bool> {
         let Some(containers) = self.containers_if_exists(from)? else {
             return Ok(false);

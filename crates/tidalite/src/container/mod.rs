@@ -18,8 +18,8 @@
 //! ```
 //!
 //! Invariants
-//! 1. The series of a container has a row for each stored message with a number, with the numbers that fit its columns. It
-//!    changes in the call that changes the messages.
+//! 1. The series of a container has a row for each stored message with a number, with the numbers that fit its columns.
+//!    It changes in the call that changes the messages.
 //! 2. The messages are the truth: rows are made from them, and never read to find a message.
 
 pub(crate) mod aggregate;

@@ -3,7 +3,8 @@
 use crate::types::error::Result;
 use crate::types::name::{CONTAINER_TAG, SeriesName};
 
-/// The series of a container: its metric is the name of the table, and the tag `container` is the name of the container.
+/// The series of a container: its metric is the name of the table, and the tag `container` is the name of the
+/// container.
 ///
 /// # Errors
 /// `InvalidName` if the two names are too long together.

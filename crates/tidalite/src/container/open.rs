@@ -57,7 +57,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the
+    /// file.
     pub fn containers(&mut self, name: &str) -> Result<ContainersMut<'_>> {
         self.open_containers(name, None)
     }

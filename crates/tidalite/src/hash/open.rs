@@ -55,8 +55,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table or other types; `Broken`; errors
-    /// of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table or other types; `Broken`;
+    /// errors of the file.
     pub fn hash_table<K, V>(&mut self, name: &str) -> Result<HashTableMut<'_, K, V>>
     where
         K: TableKey + ?Sized,

@@ -9,7 +9,8 @@ use crate::types::error::Result;
 use std::marker::PhantomData;
 use tidalite_index::{HashOptions, HashReader, HashStat, Record, RoaringTreemap};
 
-/// A hash table in a snapshot, or in the current state of a write transaction. Keys are of type `K`, values of type `V`.
+/// A hash table in a snapshot, or in the current state of a write transaction. Keys are of type `K`, values of type
+/// `V`.
 ///
 /// Setting a key adds a record, which has a number; records are never changed. The index maps a key to its record, or,
 /// in a table with duplicates, to its records.
@@ -205,8 +206,9 @@ impl<'a, K: TableKey + ?Sized, V: TableValue + ?Sized> HashTable<'a, K, V> {
     /// A damaged or unreadable page.
     ///
     /// # Cost
-    /// None after [`HashTableMut::compact`](crate::hash_table::HashTableMut::compact); otherwise the index is read. In a table with
-    /// duplicates whose index holds hashes, the index is always read, and records with the same hash are compared.
+    /// None after [`HashTableMut::compact`](crate::hash_table::HashTableMut::compact); otherwise the index is read. In
+    /// a table with duplicates whose index holds hashes, the index is always read, and records with the same hash are
+    /// compared.
     pub fn count(&self) -> Result<u64> {
         Ok(self.reader.count_keys()?)
     }

@@ -76,8 +76,8 @@ impl<'t> BucketMut<'t> {
     /// Puts an object whose bytes are in memory, replacing the object with this name, if the condition holds.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and if there is no room for the object:
-    /// nothing has changed then. A full disk; a damaged page.
+    /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and if there is no room for the
+    /// object: nothing has changed then. A full disk; a damaged page.
     ///
     /// # Cost
     /// Writes the bytes once, in chunks, and hashes them.
@@ -181,8 +181,8 @@ impl<'t> BucketMut<'t> {
         self.free(|bucket, now| bucket.delete(name, condition, now))
     }
 
-    /// Deletes one page of the objects of a list, except protected ones. Returns the place at which to continue, if there
-    /// are more objects.
+    /// Deletes one page of the objects of a list, except protected ones. Returns the place at which to continue, if
+    /// there are more objects.
     ///
     /// # Errors
     /// A full disk; a damaged page.

@@ -53,7 +53,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the
+    /// file.
     pub fn bucket(&mut self, name: &str) -> Result<BucketMut<'_>> {
         self.open_bucket(name, None)
     }

@@ -56,7 +56,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the
+    /// file.
     pub fn queue(&mut self, name: &str) -> Result<QueueMut<'_>> {
         self.open_queue(name, None)
     }

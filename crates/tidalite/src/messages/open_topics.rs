@@ -47,7 +47,8 @@ impl WriteTxn {
     /// ```
     ///
     /// # Errors
-    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the file.
+    /// `InvalidName` for an empty or too long name; `WrongType` for another kind of table; `Broken`; errors of the
+    /// file.
     pub fn topics(&mut self, name: &str) -> Result<TopicsMut<'_>> {
         self.open_topics(name, None)
     }

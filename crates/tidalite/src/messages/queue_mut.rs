@@ -68,8 +68,8 @@ impl<'t> QueueMut<'t> {
     /// before, or because the queue is full and drops new messages.
     ///
     /// # Errors
-    /// [`Limit`](crate::ErrorKind::Limit) for a message that is too large, and for a full queue that rejects messages: nothing
-    /// has changed then. A damaged page, a full disk.
+    /// [`Limit`](crate::ErrorKind::Limit) for a message that is too large, and for a full queue that rejects messages:
+    /// nothing has changed then. A damaged page, a full disk.
     ///
     /// # Cost
     /// Writes a few rows; many messages in one call ([`push_many`](Self::push_many)) cost less each.

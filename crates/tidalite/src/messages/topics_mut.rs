@@ -62,8 +62,8 @@ impl<'t> TopicsMut<'t> {
         self.change(|topics, _| topics.set_options(*options))
     }
 
-    /// Publishes a message by the rules of MQTT. Without the RETAIN flag nothing changes. With it the message replaces the
-    /// message of its topic; an empty payload, or an expiry in the past, removes the topic's message.
+    /// Publishes a message by the rules of MQTT. Without the RETAIN flag nothing changes. With it the message replaces
+    /// the message of its topic; an empty payload, or an expiry in the past, removes the topic's message.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit), `InvalidName` and `InvalidInput` for a message that the table does not take,

@@ -10,8 +10,8 @@ use tidalite_messages::{
 
 impl BucketMut<'_> {
     /// Begins an upload. [`maintain`](Self::maintain) removes it if it is not complete when `lifetime` has passed. Its
-    /// bytes are stored with each commit, so it can continue after a restart: [`Bucket::upload`](crate::objects::Bucket::upload)
-    /// returns the number of stored bytes.
+    /// bytes are stored with each commit, so it can continue after a restart:
+    /// [`Bucket::upload`](crate::objects::Bucket::upload) returns the number of stored bytes.
     ///
     /// # Errors
     /// [`Limit`](crate::ErrorKind::Limit) for a name or attributes that are too long, and for too many uploads;

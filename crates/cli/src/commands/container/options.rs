@@ -53,7 +53,7 @@ impl ContainerOptionArgs {
             },
             overflow: match self.overflow {
                 Some(ContainerFull::Reject) => ContainerOverflow::Reject,
-                Some(ContainerFull::RotateOldest) => ContainerOverflow::DropOldest,
+                Some(ContainerFull::DropOldest) => ContainerOverflow::DropOldest,
                 None => base.overflow,
             },
             ttl: match self.ttl {
@@ -216,7 +216,7 @@ fn duplicates(rule: OnDuplicate) -> &'static str {
 fn overflow(rule: ContainerOverflow) -> &'static str {
     match rule {
         ContainerOverflow::Reject => "reject",
-        ContainerOverflow::DropOldest => "rotate-oldest",
+        ContainerOverflow::DropOldest => "drop-oldest",
     }
 }
 

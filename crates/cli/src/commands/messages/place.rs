@@ -97,8 +97,8 @@ impl Place<'_> {
         Ok(db)
     }
 
-    /// Opens the database for writing, and creates the file if it does not exist. The table may be missing, but must not
-    /// have another layout.
+    /// Opens the database for writing, and creates the file if it does not exist. The table may be missing, but must
+    /// not have another layout.
     pub(crate) fn open_or_create(&self) -> Outcome<(Database, bool)> {
         let db = open_or_create(self.path)?;
         let snap = db.begin_read().map_err(|error| self.fail(&error))?;

@@ -11,7 +11,7 @@ use tidalite::objects::{BucketOptions, BucketOverflow};
 fn wanted(args: &ObjectCreateArgs, base: BucketOptions) -> BucketOptions {
     let overflow = args.overflow.map(|overflow| match overflow {
         ObjectOverflow::Reject => BucketOverflow::Reject,
-        ObjectOverflow::Rotate => BucketOverflow::DropOldest,
+        ObjectOverflow::DropOldest => BucketOverflow::DropOldest,
     });
     BucketOptions {
         chunk_bytes: args.chunk_bytes.unwrap_or(base.chunk_bytes),

@@ -55,7 +55,7 @@ pub(super) fn run(args: &ObjectStatArgs, terminal: &mut Terminal<'_>) -> Outcome
 fn overflow(overflow: BucketOverflow) -> &'static str {
     match overflow {
         BucketOverflow::Reject => "reject",
-        BucketOverflow::DropOldest => "rotate",
+        BucketOverflow::DropOldest => "drop-oldest",
     }
 }
 

@@ -13,8 +13,8 @@ use tidalite_pager::Result;
 /// it must return different numbers for different names.
 ///
 /// # Errors
-/// The errors of [`Document::check`]; `Limit` for more than [`crate::DOCUMENT_BYTES_MAX`] bytes; errors of `number`. `bytes` then
-/// has its earlier length.
+/// The errors of [`Document::check`]; `Limit` for more than [`crate::DOCUMENT_BYTES_MAX`] bytes; errors of `number`.
+/// `bytes` then has its earlier length.
 pub fn encode(
     document: &Document,
     number: &mut dyn FnMut(&str) -> Result<u32>,

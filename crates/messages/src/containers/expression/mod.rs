@@ -24,9 +24,9 @@
 //!
 //! # Fields
 //!
-//! A field is read by the rule of [`crate::Document::find`]: `battery.level` is the field of this name, otherwise `level`
-//! in the object `battery`. A field that a message does not have is null. `time` and `received` are the times of the
-//! message in nanoseconds since 1970, or null.
+//! A field is read by the rule of [`crate::Document::find`]: `battery.level` is the field of this name, otherwise
+//! `level` in the object `battery`. A field that a message does not have is null. `time` and `received` are the times
+//! of the message in nanoseconds since 1970, or null.
 //!
 //! # Null
 //!
@@ -44,18 +44,18 @@
 //! # Numbers
 //!
 //! Integers are exact: arithmetic has 128 bits, and a result that does not fit is an error. `/` of two integers is an
-//! integer if the division has no remainder, otherwise a float. Division by zero gives null, also with `%`, whose result
-//! has the sign of the dividend. An operation of an integer and a float is done with floats; a float that is too large is
-//! an error. Comparisons are exact, also of an integer with a float.
+//! integer if the division has no remainder, otherwise a float. Division by zero gives null, also with `%`, whose
+//! result has the sign of the dividend. An operation of an integer and a float is done with floats; a float that is too
+//! large is an error. Comparisons are exact, also of an integer with a float.
 //!
 //! # Kinds
 //!
-//! Values of different kinds are not equal: `1 == "1"` is false. Order (`<`) is defined for two numbers, and for two texts
-//! by their bytes. Everything else is an error with its position. Lists and objects are values only for `exists`,
+//! Values of different kinds are not equal: `1 == "1"` is false. Order (`<`) is defined for two numbers, and for two
+//! texts by their bytes. Everything else is an error with its position. Lists and objects are values only for `exists`,
 //! `if_null`, `length`, `== null` and as results.
 //!
-//! `text ~ "pump*"` compares the whole text with a pattern: `*` matches any characters, `?` matches one character, and a
-//! character after a backslash matches itself.
+//! `text ~ "pump*"` compares the whole text with a pattern: `*` matches any characters, `?` matches one character, and
+//! a character after a backslash matches itself.
 
 mod arithmetic;
 mod call;
@@ -133,8 +133,8 @@ impl Expression {
     /// Evaluates the expression on a message.
     ///
     /// # Errors
-    /// [`ExpressionError::Kind`] for operands of a wrong kind, [`ExpressionError::Range`] for numbers that are too large,
-    /// both with the position; [`ExpressionError::Source`] for errors of the source.
+    /// [`ExpressionError::Kind`] for operands of a wrong kind, [`ExpressionError::Range`] for numbers that are too
+    /// large, both with the position; [`ExpressionError::Source`] for errors of the source.
     ///
     /// # Cost
     /// One step for each operator and each field that the result depends on. Allocates memory only for new texts and
