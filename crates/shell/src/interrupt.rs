@@ -23,7 +23,7 @@ enum State {
     Idle,
     /// A pager or the line editor is active and handles Ctrl-C itself.
     Elsewhere,
-    /// A statement is running. The time is that of the signal that has cancelled it.
+    /// A statement is running. The time is when the signal that cancelled it arrived.
     Running(CancelHandle, Option<Instant>),
 }
 

@@ -61,7 +61,7 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// The kind and the length of the token at the start of a text; the length is `None` if the text ends inside the token.
+/// The kind and the length of the token at the start of a text; `None` as the length if the text ends inside the token.
 fn scan(rest: &str, first: char) -> (Kind, Option<usize>) {
     match first {
         ';' => (Kind::Semicolon, Some(1)),

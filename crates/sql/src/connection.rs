@@ -431,7 +431,7 @@ impl Connection {
 }
 
 impl Tables {
-    /// All tables, including those of attached files, sorted by name.
+    /// All tables, including tables of attached files, sorted by name.
     fn list(&self) -> Result<Vec<TableName>> {
         let mut tables = self.list_own()?;
         for (file, attached) in self.attached_tables()? {

@@ -108,7 +108,7 @@ async fn read_plan(session: &SessionState, statement: Statement) -> Result<Logic
 
 /// Plans statements.
 pub(crate) struct Planner {
-    /// Settings, functions and rules. The catalog and the current time are those of the last statement. Creating a
+    /// Settings, functions and rules. The catalog and the current time belong to the last statement. Creating a
     /// session for each statement would copy hundreds of functions.
     session: SessionState,
     /// The session that reads files of rows; `None` if statements may not read files.

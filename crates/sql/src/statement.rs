@@ -1,4 +1,4 @@
-//! Classifies statements: those that read, change rows, change tables, or control transactions.
+//! Classifies statements: some read, others change rows, change tables, or control transactions.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::joins;

@@ -1,5 +1,5 @@
 //! Counts habits of language that slow readers down, in the comments of each crate: headless relative clauses,
-//! pronouns of persons for code, negated nouns, and "behind" for "after". [`PATTERNS`] lists them.
+//! pronouns of persons for code, negated nouns, and old words for "after" and "again". [`PATTERNS`] lists them.
 
 use crate::source::{Source, words};
 use crate::tree::{Finding, Tree};

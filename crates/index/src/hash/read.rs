@@ -334,7 +334,7 @@ impl<R: PageRead> HashReader<R> {
         self.live(&index_key, &actions, Some(&folded))
     }
 
-    /// The records that remain after applying the entries of an index key: those of the key `folded`, or those of all
+    /// The records that remain after applying the entries of an index key: the records of the key `folded`, or of all
     /// keys with this index key.
     pub(crate) fn live(
         &self,

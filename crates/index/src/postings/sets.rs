@@ -336,7 +336,7 @@ pub fn apply<W: PageWrite>(
     Ok(())
 }
 
-/// Adds the members of `added` to a set and then removes those of `removed` from it. Each changed container is read and
+/// Adds the members of `added` to a set and then removes the members of `removed`. Each changed container is read and
 /// written once.
 ///
 /// # Errors

@@ -73,7 +73,7 @@ impl Document {
     /// Writes the message as one line of JSON, without spaces.
     ///
     /// # Errors
-    /// Those of [`Document::check`].
+    /// As for [`Document::check`].
     pub fn to_json(&self) -> Result<String> {
         self.check()?;
         serde_json::to_string(&FieldsJson(self.fields())).map_err(|error| {

@@ -33,7 +33,7 @@ pub(crate) struct LatestChange {
     pub(crate) document: Range<usize>,
 }
 
-/// All changes of an append except those of records.
+/// All changes of an append except the changes of records.
 #[derive(Default)]
 pub(crate) struct Plan<'n> {
     /// Sorted by key.

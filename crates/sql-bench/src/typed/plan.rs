@@ -27,7 +27,7 @@ pub(crate) const DURABLE_UPDATE: &str = "UPDATE by key, a durable transaction ea
 pub(crate) struct Plan {
     /// Rows that are loaded first; their ids begin at 0.
     pub(crate) rows: u64,
-    /// Rows that are inserted in one transaction. Their ids follow those of the loaded rows.
+    /// Rows that are inserted in one transaction. Their ids follow the ids of the loaded rows.
     pub(crate) inserts: u64,
     /// Statements that are planned or committed individually: durable inserts, updates, selects by index and by text.
     pub(crate) singles: u64,

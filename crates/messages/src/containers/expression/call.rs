@@ -23,7 +23,7 @@ type Called<'v> = Result<Value<'v>, Problem>;
 /// Calls a function. Each argument is evaluated when the function takes it.
 ///
 /// # Errors
-/// Outside those of the arguments, inside those of the function.
+/// Outside the errors of the arguments, inside the errors of the function.
 pub(super) fn call<'v>(
     function: Function,
     arguments: &mut dyn Iterator<Item = Result<Value<'v>, ExpressionError>>,
