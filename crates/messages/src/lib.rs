@@ -5,6 +5,7 @@
 //! topics      retained messages: one for each topic, found by filters with wildcards
 //! queues      jobs: many writers, consumer groups, leases, retries, dead letters
 //! objects     bytes of any size in chunks, with metadata, expiry, and uploads in parts
+//! options     maxima and durations as numbers of the file
 //! ```
 //!
 //! Like the other structures, each is identified by the root of its table (`Tree`): functions take the root and a page
@@ -13,6 +14,7 @@
 
 mod containers;
 mod objects;
+mod options;
 mod queues;
 mod topics;
 
@@ -85,6 +87,7 @@ pub use objects::room::{OBJECTS_ROTATED_PER_PUT_MAX, RemovedObjects, StoredObjec
 pub use objects::state::BucketStat;
 pub use objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode, UploadPart};
 pub use objects::verify::{DAMAGED_CHUNKS_MAX, ObjectVerification};
+pub use options::{check as check_options, nanoseconds};
 pub use queues::answer::Answered;
 pub use queues::due::DeadReason;
 pub use queues::groups::GroupStart;

@@ -15,6 +15,7 @@
 //! ```
 
 use crate::containers::parts::{damaged, shown};
+use crate::options::{self, duration, is_storable, most, nanoseconds, optional_duration};
 use std::time::Duration;
 use tidalite_base::{get_i64, get_u32, get_u64};
 use tidalite_pager::{Error, Refusal, Result};
@@ -104,18 +105,19 @@ impl ContainerOptions {
     /// Returns a text that says why the options cannot be used; `None` if they can.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        if let Some(ttl) = self.ttl.filter(|ttl| !fits(*ttl)) {
+        // The greatest number of nanoseconds stands for none.
+        if let Some(ttl) = self.ttl.filter(|ttl| nanoseconds(*ttl) == TTL_FOREVER_NS) {
             return Some(format!("a time to live of {ttl:?}"));
         }
-        if !fits(self.keep_deleted) {
+        if !is_storable(self.keep_deleted) {
             let time = self.keep_deleted;
             return Some(format!("deleted messages kept for {time:?}"));
         }
         if self.messages_max == Some(0) || self.bytes_max == Some(0) {
             return Some("a container without room; a time to live of 0 stores no messages".into());
         }
-        if [self.messages_max, self.bytes_max].contains(&Some(u64::MAX)) {
-            return Some("a maximum of 2^64 - 1; leave it out for none".into());
+        if let Some(problem) = options::problem_of(&[self.messages_max, self.bytes_max]) {
+            return Some(problem);
         }
         let protect = self.protect.as_ref().map_or(1, String::len);
         (protect == 0 || protect > PROTECT_BYTES_MAX)
@@ -123,14 +125,7 @@ impl ContainerOptions {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        match self.problem() {
-            Some(found) => Err(Error::refused(
-                Refusal::InvalidInput,
-                found,
-                "options within the limits",
-            )),
-            None => Ok(()),
-        }
+        options::check(self.problem())
     }
 
     /// The age in nanoseconds at which a message expires, or [`TTL_FOREVER_NS`].
@@ -143,29 +138,18 @@ impl ContainerOptions {
         nanoseconds(self.keep_deleted)
     }
 
-    /// Maximum number of messages; `u64::MAX` if there is no maximum.
-    pub(crate) fn most_messages(&self) -> u64 {
-        self.messages_max.unwrap_or(u64::MAX)
-    }
-
-    /// Maximum number of bytes; `u64::MAX` if there is no maximum.
-    pub(crate) fn most_bytes(&self) -> u64 {
-        self.bytes_max.unwrap_or(u64::MAX)
-    }
-
     /// The time at which a message without protection expires; `i64::MAX`: never.
     pub(crate) fn expires(&self, time: i64) -> i64 {
         time.saturating_add(self.ttl_ns())
     }
 
     pub(crate) fn is_expired(&self, time: i64, is_protected: bool, now: i64) -> bool {
-        let expires = self.expires(time);
-        !is_protected && expires <= now && self.ttl.is_some()
+        self.ttl.is_some() && !is_protected && self.expires(time) <= now
     }
 
     /// Whether a container is fuller than it may be.
     pub(crate) fn is_over(&self, messages: u64, bytes: u64) -> bool {
-        messages > self.most_messages() || bytes > self.most_bytes()
+        messages > most(self.messages_max) || bytes > most(self.bytes_max)
     }
 
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
@@ -184,8 +168,8 @@ impl ContainerOptions {
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&self.ttl_ns().to_le_bytes());
         bytes.extend_from_slice(&self.keep_deleted_ns().to_le_bytes());
-        bytes.extend_from_slice(&self.most_messages().to_le_bytes());
-        bytes.extend_from_slice(&self.most_bytes().to_le_bytes());
+        bytes.extend_from_slice(&most(self.messages_max).to_le_bytes());
+        bytes.extend_from_slice(&most(self.bytes_max).to_le_bytes());
         bytes.extend_from_slice(protect.as_bytes());
     }
 
@@ -217,8 +201,8 @@ impl ContainerOptions {
                 ttl => Some(duration(ttl)?),
             },
             keep_deleted: duration(get_i64(head, 16))?,
-            messages_max: Some(get_u64(head, 24)).filter(|most| *most < u64::MAX),
-            bytes_max: Some(get_u64(head, 32)).filter(|most| *most < u64::MAX),
+            messages_max: options::maximum(get_u64(head, 24)),
+            bytes_max: options::maximum(get_u64(head, 32)),
             protect: (!protect.is_empty()).then(|| protect.to_owned()),
         };
         options.problem().is_none().then_some(options)
@@ -258,7 +242,7 @@ impl ContainerTableOptions {
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let window = self.idempotency_window;
-        if let Some(window) = window.filter(|window| window.is_zero() || !fits(*window)) {
+        if let Some(window) = window.filter(|window| window.is_zero() || !is_storable(*window)) {
             return Some(format!("a window of {window:?} for idempotency keys"));
         }
         self.defaults.problem()
@@ -270,14 +254,7 @@ impl ContainerTableOptions {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        match self.problem() {
-            Some(found) => Err(Error::refused(
-                Refusal::InvalidInput,
-                found,
-                "options within the limits",
-            )),
-            None => Ok(()),
-        }
+        options::check(self.problem())
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -297,12 +274,11 @@ impl ContainerTableOptions {
         if head[0] != VERSION || head[1] > 1 || head[2..4] != [0; 2] || head[12..16] != [0; 4] {
             return Err(wrong());
         }
-        let window = duration(get_i64(head, 16)).ok_or_else(wrong)?;
         let options = Self {
             creates_containers: head[1] == 1,
             containers_max: get_u32(head, 4),
             fields_max: get_u32(head, 8),
-            idempotency_window: Some(window).filter(|window| !window.is_zero()),
+            idempotency_window: optional_duration(get_i64(head, 16)).ok_or_else(wrong)?,
             defaults: ContainerOptions::decode(defaults)?,
         };
         match options.problem() {
@@ -310,19 +286,6 @@ impl ContainerTableOptions {
             None => Ok(options),
         }
     }
-}
-
-/// Whether a duration has fewer nanoseconds than [`TTL_FOREVER_NS`], which stands for none in the file.
-fn fits(duration: Duration) -> bool {
-    duration.as_nanos() < TTL_FOREVER_NS as u128
-}
-
-fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
-fn duration(nanoseconds: i64) -> Option<Duration> {
-    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }
 
 /// Checks the name of a container.

@@ -13,8 +13,10 @@ use crate::containers::options::{
 use crate::containers::parts::{Part, part};
 use crate::containers::resolve::{Resolved, Target};
 use crate::containers::seen::is_seen;
+use crate::options::most;
 use std::collections::HashSet;
 use std::ops::Range;
+use std::time::Duration;
 use tidalite_kv::{Cursor, TableReader, Tree};
 use tidalite_pager::{Error, PageRead, Result};
 
@@ -91,11 +93,11 @@ fn has_room(
 ) -> bool {
     match options.overflow {
         // A message that alone is small enough always fits after a rotation.
-        ContainerOverflow::DropOldest => after.1 <= before.1 || counted <= options.most_bytes(),
+        ContainerOverflow::DropOldest => after.1 <= before.1 || counted <= most(options.bytes_max),
         // A change that makes the container smaller is accepted even above a limit, which may have been lowered.
         ContainerOverflow::Reject => {
-            (after.0 <= before.0 || after.0 <= options.most_messages())
-                && (after.1 <= before.1 || after.1 <= options.most_bytes())
+            (after.0 <= before.0 || after.0 <= most(options.messages_max))
+                && (after.1 <= before.1 || after.1 <= most(options.bytes_max))
         }
     }
 }
@@ -109,15 +111,15 @@ pub(crate) fn check_room(
 ) -> Result<()> {
     match has_room(options, before, after, counted) {
         true => Ok(()),
-        false if after.0 > options.most_messages() => Err(Error::Limit {
+        false if after.0 > most(options.messages_max) => Err(Error::Limit {
             what: "messages of a container",
             found: after.0,
-            limit: options.most_messages(),
+            limit: most(options.messages_max),
         }),
         false => Err(Error::Limit {
             what: "bytes of a container",
             found: after.1,
-            limit: options.most_bytes(),
+            limit: most(options.bytes_max),
         }),
     }
 }
@@ -264,7 +266,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         };
         let is_gone =
             |message: &Placed| options.is_expired(message.key.time, message.is_protected, self.now);
-        if options.ttl_ns() == 0 || is_gone(&new) {
+        if options.ttl == Some(Duration::ZERO) || is_gone(&new) {
             self.plan.latest.push(latest);
             return Ok(AppendOutcome::NotStored);
         }

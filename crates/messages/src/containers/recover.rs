@@ -145,7 +145,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
         Ok(())
     }
 
-    /// Removes thinning rules that cannot be decoded, and those of containers that do not exist.
+    /// Removes thinning rules that cannot be decoded or whose container does not exist.
     fn recover_thinning(&mut self, containers: &Containers) -> Result<()> {
         let mut lost = Vec::new();
         {

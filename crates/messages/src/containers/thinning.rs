@@ -13,6 +13,7 @@
 //! drop.
 
 use crate::containers::parts::{damaged, shown};
+use crate::options::{duration, is_storable, nanoseconds};
 use std::time::Duration;
 use tidalite_base::{get_i64, put_i64};
 use tidalite_pager::{Error, Refusal, Result};
@@ -46,17 +47,9 @@ impl ThinningRule {
 
     /// Whether both durations can be stored: as numbers of nanoseconds from 1.
     fn fits(&self) -> bool {
-        let fits = |duration: Duration| (1..=i64::MAX as u128).contains(&duration.as_nanos());
+        let fits = |duration: Duration| is_storable(duration) && !duration.is_zero();
         fits(self.age) && fits(self.step)
     }
-}
-
-fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
-fn duration(nanoseconds: i64) -> Option<Duration> {
-    u64::try_from(nanoseconds).ok().map(Duration::from_nanos)
 }
 
 /// The value of a field in the message that represents a step.

@@ -121,7 +121,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     }
 
     /// Copies an object, if the condition holds for the new name; an object with the new name is replaced. Both objects
-    /// share their chunks. The copy has the given `attributes`, or those of the source if `None`.
+    /// share their chunks. The copy has the given `attributes`, or the attributes of the source if `None`.
     ///
     /// # Errors
     /// `Limit` for a name or attributes that are too long, and if there is no room for the copy; `InvalidName` for an

@@ -11,7 +11,8 @@
 
 use crate::objects::fields::Fields;
 use crate::objects::keys::{CHUNK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CHUNK_BYTES_MIN};
-use tidalite_pager::{Error, Refusal, Result};
+use crate::options::{self, maximum, most};
+use tidalite_pager::Result;
 
 /// The treatment of a put that would exceed the maximum number or size of all objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,22 +58,13 @@ impl Default for BucketOptions {
     }
 }
 
-/// A maximum as the file has it: `u64::MAX` if there is none.
-pub(crate) fn most(maximum: Option<u64>) -> u64 {
-    maximum.unwrap_or(u64::MAX)
-}
-
-fn some(maximum: u64) -> Option<u64> {
-    Some(maximum).filter(|maximum| *maximum < u64::MAX)
-}
-
 impl BucketOptions {
     /// Returns a text that says why the options cannot be used; `None` if they can.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let maxima = [self.object_bytes_max, self.objects_max, self.bytes_max];
-        if maxima.contains(&Some(u64::MAX)) {
-            return Some("a maximum of 2^64 - 1; leave it out for none".into());
+        if let Some(problem) = options::problem_of(&maxima) {
+            return Some(problem);
         }
         let (found, sizes) = (self.chunk_bytes, CHUNK_BYTES_MIN..=CHUNK_BYTES_MAX);
         (!sizes.contains(&found)).then(|| {
@@ -81,14 +73,7 @@ impl BucketOptions {
     }
 
     pub(crate) fn checked(self) -> Result<Self> {
-        match self.problem() {
-            None => Ok(self),
-            Some(found) => Err(Error::refused(
-                Refusal::InvalidInput,
-                found,
-                "options of a bucket within their limits",
-            )),
-        }
+        options::check(self.problem()).map(|()| self)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -116,9 +101,9 @@ impl BucketOptions {
                 1 => BucketOverflow::DropOldest,
                 other => return Err(fields.error(other, "0 or 1")),
             },
-            object_bytes_max: some(fields.u64()?),
-            objects_max: some(fields.u64()?),
-            bytes_max: some(fields.u64()?),
+            object_bytes_max: maximum(fields.u64()?),
+            objects_max: maximum(fields.u64()?),
+            bytes_max: maximum(fields.u64()?),
             uploads_max: fields.u64()?,
         };
         fields.end()?;

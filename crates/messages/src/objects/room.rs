@@ -6,8 +6,9 @@ use crate::objects::condition::{ObjectCondition, ObjectOutcome};
 use crate::objects::content_hash::ContentHash;
 use crate::objects::keys::{COUNT_MAX, name_of, time_of};
 use crate::objects::manifest::ObjectInfo;
-use crate::objects::options::{BucketOverflow, most};
+use crate::objects::options::BucketOverflow;
 use crate::objects::parts::{Part, part};
+use crate::options::most;
 use std::collections::BTreeMap;
 use tidalite_pager::{Error, PageWrite, Result};
 

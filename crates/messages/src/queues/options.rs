@@ -11,6 +11,7 @@
 //! 32  i64   window of idempotency keys in nanoseconds; 0: none
 //! ```
 
+use crate::options::{is_storable, nanoseconds, optional_duration};
 use crate::queues::parts::damaged;
 use std::time::Duration;
 use tidalite_base::{get_i64, get_u32, get_u64};
@@ -67,20 +68,6 @@ pub struct QueueOptions {
     pub idempotency_window: Option<Duration>,
 }
 
-/// A duration in nanoseconds, which is 0 for none.
-fn nanoseconds(duration: Option<Duration>) -> i64 {
-    duration.map_or(0, |duration| {
-        i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-    })
-}
-
-fn duration(nanoseconds: i64) -> Option<Duration> {
-    match u64::try_from(nanoseconds) {
-        Ok(0) | Err(_) => None,
-        Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
-    }
-}
-
 impl QueueOptions {
     /// Returns a text that says why the options cannot be used; `None` if they can.
     #[must_use]
@@ -91,8 +78,7 @@ impl QueueOptions {
         {
             return Some("a maximum of 0; without a maximum the option is None".into());
         }
-        // As nanoseconds they are numbers of the file, where 0 means none.
-        let fits = |time: &Duration| (1..=i64::MAX as u128).contains(&time.as_nanos());
+        let fits = |time: &Duration| is_storable(*time) && !time.is_zero();
         if let Some(retention) = self.retention.filter(|time| !fits(time)) {
             return Some(format!("a retention of {retention:?}"));
         }
@@ -102,12 +88,12 @@ impl QueueOptions {
 
     /// The age in nanoseconds at which messages are removed; 0: never.
     pub(crate) fn retention_ns(&self) -> i64 {
-        nanoseconds(self.retention)
+        self.retention.map_or(0, nanoseconds)
     }
 
     /// The window of idempotency keys in nanoseconds; 0: keys are ignored.
     pub(crate) fn window_ns(&self) -> i64 {
-        nanoseconds(self.idempotency_window)
+        self.idempotency_window.map_or(0, nanoseconds)
     }
 
     /// Whether a message that was delivered this many times becomes a dead letter.
@@ -135,8 +121,7 @@ impl QueueOptions {
         if bytes.len() != BYTES || bytes[1..4] != [0; 3] {
             return Err(wrong());
         }
-        let (retention, window) = (get_i64(bytes, 24), get_i64(bytes, 32));
-        let options = Self {
+        Ok(Self {
             overflow: match bytes[0] {
                 0 => Overflow::Reject,
                 1 => Overflow::DropOldest,
@@ -146,13 +131,9 @@ impl QueueOptions {
             deliveries_max: some(get_u32(bytes, 4)),
             messages_max: some(get_u64(bytes, 8)),
             bytes_max: some(get_u64(bytes, 16)),
-            retention: duration(retention),
-            idempotency_window: duration(window),
-        };
-        match retention < 0 || window < 0 {
-            true => Err(wrong()),
-            false => Ok(options),
-        }
+            retention: optional_duration(get_i64(bytes, 24)).ok_or_else(wrong)?,
+            idempotency_window: optional_duration(get_i64(bytes, 32)).ok_or_else(wrong)?,
+        })
     }
 
     /// Whether a queue with this many messages and bytes is fuller than it may be.

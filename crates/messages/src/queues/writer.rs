@@ -5,6 +5,7 @@
 //! 2. After an error other than `Limit` and `Refused` the transaction must be rolled back. These two are returned
 //!    before anything has been changed.
 
+use crate::options;
 use crate::queues::counters::{Group, State};
 use crate::queues::edit::Edit;
 use crate::queues::options::{GROUP_NAME_BYTES_MAX, QueueOptions, check_limit};
@@ -86,17 +87,6 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_options(options: &QueueOptions) -> Result<()> {
-    match options.problem() {
-        Some(found) => Err(Error::refused(
-            Refusal::InvalidInput,
-            found,
-            "options of a queue",
-        )),
-        None => Ok(()),
-    }
-}
-
 impl<'a, W: PageWrite> QueueWriter<'a, W> {
     /// Creates a queue in an empty table.
     ///
@@ -110,7 +100,7 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
                 "an empty table for a new queue",
             ));
         }
-        check_options(&options)?;
+        options::check(options.problem())?;
         root.insert(w, &Part::Options.key(), &options.encode())?;
         let mut queue = Self {
             root,
@@ -155,7 +145,7 @@ impl<'a, W: PageWrite> QueueWriter<'a, W> {
     /// # Errors
     /// `InvalidInput` for options that cannot be used; `DiskFull`, `Io`.
     pub fn set_options(&mut self, options: QueueOptions) -> Result<()> {
-        check_options(&options)?;
+        options::check(options.problem())?;
         self.options = options;
         self.root
             .insert(self.w, &Part::Options.key(), &options.encode())?;

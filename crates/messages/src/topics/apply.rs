@@ -12,6 +12,7 @@
 //! feed is on. The expiry index changes as well if the new message expires and the old one did not expire, or expired
 //! later.
 
+use crate::options::most;
 use crate::topics::batch::{Batch, Change};
 use crate::topics::feed;
 use crate::topics::follow::Follow;
@@ -107,8 +108,8 @@ impl<W: PageWrite> Apply<'_, W> {
         within("ids of topics", self.state.next_id, count, NUMBERS_MAX)?;
         let fits =
             |now: u64, more: u64, limit| now.checked_add(more).is_some_and(|all| all <= limit);
-        let is_certain = fits(self.state.messages, count, self.options.most_messages())
-            && fits(self.state.bytes, bytes, self.options.most_bytes());
+        let is_certain = fits(self.state.messages, count, most(self.options.messages_max))
+            && fits(self.state.bytes, bytes, most(self.options.bytes_max));
         if is_certain {
             return Ok(());
         }
@@ -132,14 +133,19 @@ impl<W: PageWrite> Apply<'_, W> {
         }
         // A batch that makes a table smaller is accepted even above a limit, which may have been lowered.
         if messages_after > self.state.messages {
-            within("messages", messages_after, 0, self.options.most_messages())?;
+            within(
+                "messages",
+                messages_after,
+                0,
+                most(self.options.messages_max),
+            )?;
         }
         if bytes_after > self.state.bytes {
             within(
                 "bytes of all messages",
                 bytes_after,
                 0,
-                self.options.most_bytes(),
+                most(self.options.bytes_max),
             )?;
         }
         Ok(())

@@ -10,10 +10,11 @@
 //! 24  u64   number of changes that the feed keeps; 0 for no feed
 //! ```
 
+use crate::options::{self, most};
 use crate::topics::key::{TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX};
 use crate::topics::message::TOPIC_PAYLOAD_BYTES_MAX;
 use tidalite_base::{Corrupt, get_u16, get_u32, get_u64};
-use tidalite_pager::{Error, Refusal, Result};
+use tidalite_pager::{Error, Result};
 
 const BYTES: usize = 32;
 const VERSION: u8 = 1;
@@ -36,7 +37,7 @@ pub struct TopicOptions {
 }
 
 impl Default for TopicOptions {
-    /// Topics may have up to 128 levels. All other limits are those of MQTT, and the feed is off.
+    /// Topics may have up to 128 levels. All other limits are the limits of MQTT, and the feed is off.
     fn default() -> Self {
         Self {
             levels_max: 128,
@@ -58,33 +59,16 @@ impl TopicOptions {
         if self.levels_max == 0 || self.topic_bytes_max == 0 {
             return Some("topics of no levels or no bytes".into());
         }
-        if [self.messages_max, self.bytes_max].contains(&Some(u64::MAX)) {
-            return Some("a maximum of 2^64 - 1; leave it out for none".into());
+        if let Some(problem) = options::problem_of(&[self.messages_max, self.bytes_max]) {
+            return Some(problem);
         }
         let payload = self.payload_bytes_max;
         (payload as usize > TOPIC_PAYLOAD_BYTES_MAX)
             .then(|| format!("payloads of {payload} bytes, {TOPIC_PAYLOAD_BYTES_MAX} can be"))
     }
 
-    /// Maximum number of messages; `u64::MAX` if there is no maximum.
-    pub(super) fn most_messages(&self) -> u64 {
-        self.messages_max.unwrap_or(u64::MAX)
-    }
-
-    /// Maximum number of bytes; `u64::MAX` if there is no maximum.
-    pub(super) fn most_bytes(&self) -> u64 {
-        self.bytes_max.unwrap_or(u64::MAX)
-    }
-
     pub(super) fn check(&self) -> Result<()> {
-        match self.problem() {
-            Some(found) => Err(Error::refused(
-                Refusal::InvalidInput,
-                found,
-                "options within the limits",
-            )),
-            None => Ok(()),
-        }
+        options::check(self.problem())
     }
 
     pub(super) fn encode(&self) -> [u8; BYTES] {
@@ -92,8 +76,8 @@ impl TopicOptions {
         (bytes[0], bytes[1]) = (VERSION, self.levels_max);
         bytes[2..4].copy_from_slice(&self.topic_bytes_max.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.payload_bytes_max.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.most_messages().to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.most_bytes().to_le_bytes());
+        bytes[8..16].copy_from_slice(&most(self.messages_max).to_le_bytes());
+        bytes[16..24].copy_from_slice(&most(self.bytes_max).to_le_bytes());
         bytes[24..].copy_from_slice(&self.feed_changes.to_le_bytes());
         bytes
     }
@@ -110,8 +94,8 @@ impl TopicOptions {
             levels_max: bytes[1],
             topic_bytes_max: get_u16(bytes, 2),
             payload_bytes_max: get_u32(bytes, 4),
-            messages_max: Some(get_u64(bytes, 8)).filter(|most| *most < u64::MAX),
-            bytes_max: Some(get_u64(bytes, 16)).filter(|most| *most < u64::MAX),
+            messages_max: options::maximum(get_u64(bytes, 8)),
+            bytes_max: options::maximum(get_u64(bytes, 16)),
             feed_changes: get_u64(bytes, 24),
         };
         match options.problem() {

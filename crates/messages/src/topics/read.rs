@@ -105,8 +105,8 @@ pub enum TopicChanges {
         /// Whether the feed has further changes.
         has_more: bool,
     },
-    /// The feed no longer has all changes after the requested number, or the requested number is greater than that of
-    /// the newest change: the subscriber must read a snapshot.
+    /// The feed no longer has all changes after the requested number, or the requested number is greater than the
+    /// number of the newest change: the subscriber must read a snapshot.
     Truncated {
         /// The feed has every change from this number on.
         from: u64,

@@ -252,7 +252,7 @@ impl TopicSearch {
         target.clear();
         match end {
             Some(end) => target.extend_from_slice(&end),
-            // `#` matches all topics except those that begin with `$`.
+            // `#` matches all topics but the ones that begin with `$`.
             None if key < b"$" && hides_dollar_topics => target.push(b'$'),
             None => return Some(Step::End),
         }

@@ -142,8 +142,8 @@ impl<'t, K: TableKey + ?Sized, V: TableValue + ?Sized> BufferedTableMut<'t, K, V
         }
     }
 
-    /// Merges all runs into the rows. A table does this by itself, in steps, while it is written; afterwards reads are
-    /// as fast as those of a plain table.
+    /// Merges all runs into the rows. A table does this by itself, in steps, while it is written; afterwards a get
+    /// takes about 1.2 times as long as in a plain table.
     ///
     /// # Errors
     /// A full disk; a damaged page.

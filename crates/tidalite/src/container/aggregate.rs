@@ -5,13 +5,12 @@
 //! exact for 64-bit integers.
 
 use crate::container::read::{Containers, Select};
-use crate::messages::open::nanoseconds;
 use crate::types::error::Result;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::time::Duration;
-use tidalite_messages::{EncodedPath, FieldNumber, FieldValue};
+use tidalite_messages::{EncodedPath, FieldNumber, FieldValue, nanoseconds};
 use tidalite_pager::{Error as FileError, Refusal};
 
 /// A figure that is computed from the values of a field.

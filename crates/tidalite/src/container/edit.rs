@@ -56,9 +56,9 @@ impl ContainersMut<'_> {
         )
     }
 
-    /// Deletes the messages in a range of times, or only those that match a filter. Each call deletes a bounded number.
-    /// With `dry_run` the messages are only counted. If the options of the container keep deleted messages, they can be
-    /// [restored](Self::restore_messages). The latest values of fields do not change.
+    /// Deletes the messages in a range of times, all of them or the ones that match a filter. Each call deletes a
+    /// bounded number. With `dry_run` the messages are only counted. If the options of the container keep deleted
+    /// messages, they can be [restored](Self::restore_messages). The latest values of fields do not change.
     ///
     /// # Errors
     /// `NotFound` for a container that does not exist, `InvalidInput` for operands of the filter that do not fit:

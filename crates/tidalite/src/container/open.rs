@@ -3,13 +3,13 @@
 use crate::container::append::ContainersMut;
 use crate::container::name::series_of;
 use crate::container::read::Containers;
-use crate::messages::open::{check_options, other_options};
+use crate::messages::open::other_options;
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::table_types::TableLayout;
-use tidalite_messages::{ContainerTableOptions, ContainersWriter};
+use tidalite_messages::{ContainerTableOptions, ContainersWriter, check_options};
 
 const LAYOUT: TableLayout = TableLayout::Containers;
 

@@ -7,7 +7,6 @@ use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::{Error, Result};
 use crate::types::table_types::{TableLayout, TableTypes};
-use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error as FileError, Refusal, WriteTxn as PagesMut};
 
@@ -65,20 +64,4 @@ pub(crate) fn other_options(
     let found = format!("table {name} with {stored:?}");
     let expected = format!("{asked:?}; `set_options` changes the options of a table");
     FileError::refused(Refusal::WrongType, found, expected).into()
-}
-
-/// Creates the error for options that cannot be used.
-pub(crate) fn check_options(problem: Option<String>) -> Result<()> {
-    match problem {
-        Some(problem) => {
-            let expected = "options that can be used";
-            Err(FileError::refused(Refusal::InvalidInput, problem, expected).into())
-        }
-        None => Ok(()),
-    }
-}
-
-/// A duration in nanoseconds; at most the greatest number.
-pub(crate) fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

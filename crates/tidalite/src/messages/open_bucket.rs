@@ -2,13 +2,13 @@
 
 use crate::messages::bucket::Bucket;
 use crate::messages::bucket_mut::BucketMut;
-use crate::messages::open::{check_options, other_options};
+use crate::messages::open::other_options;
 use crate::txn::pages::ReadSource;
 use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::table_types::TableLayout;
-use tidalite_messages::{BucketOptions, BucketWriter};
+use tidalite_messages::{BucketOptions, BucketWriter, check_options};
 
 const LAYOUT: TableLayout = TableLayout::Bucket;
 

@@ -1,6 +1,6 @@
 //! Opening queues, in a snapshot or in a write transaction.
 
-use crate::messages::open::{check_options, other_options};
+use crate::messages::open::other_options;
 use crate::messages::queue::Queue;
 use crate::messages::queue_mut::QueueMut;
 use crate::txn::pages::ReadSource;
@@ -8,7 +8,7 @@ use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::table_types::TableLayout;
-use tidalite_messages::{QueueOptions, QueueWriter};
+use tidalite_messages::{QueueOptions, QueueWriter, check_options};
 
 const LAYOUT: TableLayout = TableLayout::Queue;
 

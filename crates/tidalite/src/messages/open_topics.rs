@@ -1,6 +1,6 @@
 //! Opening topics, in a snapshot or in a write transaction.
 
-use crate::messages::open::{check_options, other_options};
+use crate::messages::open::other_options;
 use crate::messages::topics::Topics;
 use crate::messages::topics_mut::TopicsMut;
 use crate::txn::pages::ReadSource;
@@ -8,7 +8,7 @@ use crate::txn::read::Reading;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::table_types::TableLayout;
-use tidalite_messages::{TopicOptions, TopicsWriter};
+use tidalite_messages::{TopicOptions, TopicsWriter, check_options};
 
 const LAYOUT: TableLayout = TableLayout::Topics;
 

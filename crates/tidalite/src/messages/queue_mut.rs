@@ -1,6 +1,5 @@
 //! Queues of jobs, for changes.
 
-use crate::messages::open::nanoseconds;
 use crate::messages::queue::Queue;
 use crate::tables::open_write::Found;
 use crate::txn::write::WriteTxn;
@@ -8,7 +7,7 @@ use crate::types::error::Result;
 use std::time::Duration;
 use tidalite_messages::{
     Answered, Delivery, GroupStart, LeaseLimits, NewMessage, Pushed, QueueOptions, QueueReader,
-    QueueRecovery, QueueWriter, recover_queue,
+    QueueRecovery, QueueWriter, nanoseconds, recover_queue,
 };
 use tidalite_pager::WriteTxn as PagesMut;
 

@@ -1,11 +1,11 @@
 //! Uploads: objects whose bytes arrive over several transactions, in order or in numbered parts.
 
 use crate::messages::bucket_mut::BucketMut;
-use crate::messages::open::nanoseconds;
 use crate::types::error::Result;
 use std::time::Duration;
 use tidalite_messages::{
     ObjectAttributes, UploadAppend, UploadCompletion, UploadId, UploadMode, UploadOutcome,
+    nanoseconds,
 };
 
 impl BucketMut<'_> {

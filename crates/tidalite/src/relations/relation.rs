@@ -108,7 +108,7 @@ impl<'a> Relation<'a> {
     }
 
     /// The rows of a range of keys of an index, in the order of the index. Its keys are the columns of the index,
-    /// followed by those of the primary key. Nulls come first.
+    /// followed by the columns of the primary key. Nulls come first.
     ///
     /// # Errors
     /// As for [`get`](Self::get); [`Schema`](crate::ErrorKind::Schema) if there is no such index.

@@ -62,7 +62,7 @@ impl<'a> Helpers<'a> {
 impl<F: Figures> Query<'_, F> {
     /// Divides the interval into up to `parts` consecutive parts with about equal numbers of rows, in ascending order:
     /// for the caller's own threads, or to continue later. No part is empty, unless there are no rows at all: filters
-    /// are not considered, every part has those of the query.
+    /// are not considered, every part has the filters of the query.
     ///
     /// # Errors
     /// A damaged or unreadable block.

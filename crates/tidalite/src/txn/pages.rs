@@ -64,72 +64,82 @@ mod source {
     use tidalite_base::TxnId;
     use tidalite_pager::{Clocks, PageRead, Snapshot, UncommittedRead};
 
-    /// Calls a method of the snapshot or of the uncommitted state to which a source belongs.
-    macro_rules! of_view {
+    /// The state to which a source belongs.
+    pub enum State<'a> {
+        Snapshot(&'a Snapshot),
+        Uncommitted(&'a UncommittedRead),
+    }
+
+    macro_rules! of_state {
         ($source:expr, $pages:ident => $call:expr) => {
-            match $source.view() {
-                Pages::Snapshot($pages) => $call,
-                Pages::Uncommitted($pages) => $call,
-                Pages::Writer(_) => unreachable!("a source is for reading alone"),
+            match $source.state() {
+                State::Snapshot($pages) => $call,
+                State::Uncommitted($pages) => $call,
             }
         };
     }
 
     pub trait Source: PageRead + Sync {
-        fn view(&self) -> Pages<'_>;
+        fn state(&self) -> State<'_>;
+
+        fn view(&self) -> Pages<'_> {
+            match self.state() {
+                State::Snapshot(pages) => Pages::Snapshot(pages),
+                State::Uncommitted(pages) => Pages::Uncommitted(pages),
+            }
+        }
 
         fn txn(&self) -> TxnId {
-            of_view!(self, pages => pages.txn())
+            of_state!(self, pages => pages.txn())
         }
 
         fn user_data(&self) -> &[u8] {
-            of_view!(self, pages => pages.user_data())
+            of_state!(self, pages => pages.user_data())
         }
 
         fn file_bytes(&self) -> u64 {
-            of_view!(self, pages => pages.file_bytes())
+            of_state!(self, pages => pages.file_bytes())
         }
 
         /// Time of the newest commit among those that the state contains, by the wall clock of the committing process.
         fn base_time_ns(&self) -> i64 {
-            match self.view() {
-                Pages::Snapshot(pages) => pages.commit_time_ns(),
-                Pages::Uncommitted(pages) => pages.base_time_ns(),
-                Pages::Writer(_) => unreachable!("a source is for reading alone"),
+            match self.state() {
+                State::Snapshot(pages) => pages.commit_time_ns(),
+                State::Uncommitted(pages) => pages.base_time_ns(),
             }
         }
 
         /// Readings of the clocks: now, and when the file was opened.
         fn clocks(&self) -> (Clocks, Clocks) {
-            of_view!(self, pages => pages.clocks())
+            of_state!(self, pages => pages.clocks())
         }
 
         /// Whether the state may become unreadable while it is in use.
         fn may_end(&self) -> bool {
-            match self.view() {
-                Pages::Snapshot(pages) => pages.is_evictable(),
-                _ => true,
+            match self.state() {
+                State::Snapshot(pages) => pages.is_evictable(),
+                State::Uncommitted(_) => true,
             }
         }
     }
 
     impl Source for Snapshot {
-        fn view(&self) -> Pages<'_> {
-            Pages::Snapshot(self)
+        fn state(&self) -> State<'_> {
+            State::Snapshot(self)
         }
     }
 
     impl Source for UncommittedRead {
-        fn view(&self) -> Pages<'_> {
-            Pages::Uncommitted(self)
+        fn state(&self) -> State<'_> {
+            State::Uncommitted(self)
         }
     }
 
     impl Source for AnySource {
-        fn view(&self) -> Pages<'_> {
+        fn state(&self) -> State<'_> {
             match self {
-                Self::Snapshot(pages) => Pages::Snapshot(pages),
-                Self::Uncommitted(pages) => Pages::Uncommitted(pages),
+                Self::Snapshot(pages) => State::Snapshot(pages),
+                Self::Uncommitted(pages) => State::Uncommitted(pages),
             }
         }
     }

@@ -2,7 +2,7 @@
 //! clock.
 
 use super::common::{Bucket, bytes_of, hash_of};
-use crate::objects::options::most;
+use crate::options::most;
 use crate::{
     BucketOptions, BucketOverflow, ListQuery, ObjectAttributes, ObjectChange, ObjectCondition,
     ObjectFilter, ObjectInfo, ObjectOutcome, ObjectPut, UploadAppend, UploadCompletion, UploadId,

@@ -208,7 +208,7 @@ impl<'a, 'w> Walk<'a, 'w> {
             }
             let damages = self.tree(&name, &tree, Whose::User)?;
             if let Some(layout) = layout.filter(|_| damages.is_empty())
-                && self.layout(layout, &name, &tree)?
+                && self.check_layout(layout, &name, &tree)?
                 && layout == TableLayout::Containers
             {
                 containers.push((name, tree));
@@ -219,7 +219,7 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     /// Checks the parts of a table with a layout of its own (containers without their series); returns whether it is
     /// sound.
-    fn layout(&mut self, layout: TableLayout, name: &str, tree: &Tree) -> Result<bool> {
+    fn check_layout(&mut self, layout: TableLayout, name: &str, tree: &Tree) -> Result<bool> {
         let (mut problems, r) = (Vec::new(), self.pages);
         let push = &mut |problem| problems.push(problem);
         let (what, checked) = match layout {

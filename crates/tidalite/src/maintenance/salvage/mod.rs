@@ -42,7 +42,7 @@ use tidalite_pager::{PageRead, RawFile, Storage};
 
 /// Recovers the intact data of a damaged file. The damaged file is only read; no other process should have it open.
 ///
-/// The report tells what is lost. Where newer data is lost, salvage may restore older data: rows that had been deleted
+/// The report lists the losses. Where newer data is lost, salvage may restore older data: rows that had been deleted
 /// or replaced, if no newer page covers their keys, and, in a buffered table whose state is lost, values that newer
 /// ones had replaced in a lost block. Nested tables below a lost page of the table around them are lost, but not the
 /// records of a hash table, the rows and runs of a buffered table, the messages and objects of topics, queues, buckets

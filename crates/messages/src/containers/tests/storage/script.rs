@@ -7,6 +7,7 @@ use crate::containers::document::Document;
 use crate::containers::options::{ContainerOptions, ContainerOverflow, OnDuplicate};
 use crate::containers::sweep::{RemovalReason, RemovedMessage};
 use crate::containers::value::FieldValue;
+use crate::options::most;
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -293,11 +294,11 @@ impl Model {
             let after = self.unprotected(name);
             let fits = match options.overflow {
                 ContainerOverflow::DropOldest => {
-                    after.1 <= before.1 || size <= options.most_bytes()
+                    after.1 <= before.1 || size <= most(options.bytes_max)
                 }
                 ContainerOverflow::Reject => {
-                    (after.0 <= before.0 || after.0 <= options.most_messages())
-                        && (after.1 <= before.1 || after.1 <= options.most_bytes())
+                    (after.0 <= before.0 || after.0 <= most(options.messages_max))
+                        && (after.1 <= before.1 || after.1 <= most(options.bytes_max))
                 }
             };
             if !fits {
