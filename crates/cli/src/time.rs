@@ -530,6 +530,11 @@ pub(crate) fn zone_named(name: &str) -> Result<TimeZone, String> {
         })
 }
 
+/// The duration of a width or an age, which are not negative.
+pub(crate) fn duration(nanos: i64) -> std::time::Duration {
+    std::time::Duration::from_nanos(nanos.unsigned_abs())
+}
+
 /// Parses a maximum age: a width, or zero (`0`, `0s`).
 pub(crate) fn age_nanos(text: &str) -> Result<i64, String> {
     let unit = text.trim().trim_start_matches('0');

@@ -20,9 +20,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use ::tidalite::Database;
-use ::tidalite::objects::Bucket;
 use ::tidalite::objects::{
-    CHUNK_BYTES_DEFAULT, ContentHash, ContentHasher, ObjectAttributes, ObjectCondition,
+    Bucket, CHUNK_BYTES_DEFAULT, ContentHash, ContentHasher, ObjectAttributes, ObjectCondition,
 };
 
 use crate::args::Options;

@@ -11,8 +11,7 @@
 //! Every topic must be delivered exactly once, whichever filters are used.
 
 use ::tidalite::Database;
-use ::tidalite::topics::Topics;
-use ::tidalite::topics::{Filter, Match, Message, SearchOptions, TopicSearch};
+use ::tidalite::topics::{Filter, Match, Message, SearchOptions, TopicSearch, Topics};
 
 use super::names::{Payload, Telemetry, parsed, payload};
 use crate::args::Options;

@@ -4,9 +4,8 @@ use super::common::{CreatedArg, DurabilityArg, FileArg, ReportFormatArg};
 use super::container_place::{ContainerNamed, ContainerPlace, MessageFieldArgs, MessageRangeArgs};
 use super::container_read::MessageFilterArg;
 use super::messages::{When, instant};
-use crate::time::width_nanos;
+use crate::time::{duration, width_nanos};
 use clap::{ArgGroup, Args};
-use std::time::Duration;
 use tidalite::containers::{ThinningFigure, ThinningRule};
 use tidalite::queue::DEFAULT_GROUP;
 
@@ -156,18 +155,14 @@ pub(crate) struct ContainerUndeleteArgs {
 }
 
 /// Parses a duration that is not negative.
-fn duration(text: &str) -> Result<Duration, String> {
-    width_nanos(text).map(|nanos| Duration::from_nanos(nanos.unsigned_abs()))
-}
-
 /// Parses AGE:STEP.
 fn rule(text: &str) -> Result<ThinningRule, String> {
     let (age, step) = text
         .split_once(':')
         .ok_or("write AGE:STEP, such as 3d:10m")?;
     Ok(ThinningRule {
-        age: duration(age)?,
-        step: duration(step)?,
+        age: duration(width_nanos(age)?),
+        step: duration(width_nanos(step)?),
     })
 }
 
@@ -249,6 +244,7 @@ pub(crate) struct ContainerUpkeepArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn rules_and_figures_are_read() {

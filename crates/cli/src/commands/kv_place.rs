@@ -9,7 +9,7 @@ use crate::output::plural;
 use crate::terminal::Terminal;
 use std::path::Path;
 use tidalite::table::BufferedTable;
-use tidalite::{ReadTxn, Table, TableLayout};
+use tidalite::{ErrorKind, ReadTxn, Table, TableLayout};
 
 impl KvPlace {
     fn key_form(&self) -> KvForm {
@@ -42,7 +42,12 @@ impl KvPlace {
     }
 
     pub(super) fn fail(&self, error: &tidalite::Error) -> Failure {
-        failure(&self.file.file, error)
+        let failure = failure(&self.file.file, error);
+        match error.kind() == ErrorKind::WrongType && failure.hint.is_none() {
+            true => failure
+                .hint("tidalite kv scan prints the table, and with --in the table under a key"),
+            false => failure,
+        }
     }
 
     pub(super) fn snapshot(&self) -> Outcome<ReadTxn> {

@@ -69,7 +69,7 @@ impl WriteBuffer {
     ) -> Result<()> {
         self.group_all(layout, with_overlays, 0, |grouped| match grouped {
             Grouped::One(group) => f(group),
-            Grouped::Few { .. } => unreachable!("nobody asked for several at once"),
+            Grouped::Few { .. } => unreachable!("groups of several series were not requested"),
         })
     }
 

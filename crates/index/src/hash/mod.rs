@@ -5,7 +5,7 @@
 //! entry        entries of the index: a record number, or the removal of records
 //! record       rows of the record store
 //! state        counters, and the list of the runs
-//! settle       which entries of a key remain valid, and what becomes of replaced records
+//! settle       which entries of a key remain valid, and where replaced records go
 //! main_table   merging runs into the main table of the index
 //! buffer       the records of a transaction, in memory
 //! opened       options, state and locations of the parts, shared by readers

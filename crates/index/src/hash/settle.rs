@@ -1,4 +1,4 @@
-//! Determines which entries of a key remain valid, and what becomes of the records of the others.
+//! Determines which entries of a key remain valid, and where the records of the others go.
 //!
 //! The sets of a hash table are in its part `Sets` (`postings/sets.rs`):
 //!

@@ -96,7 +96,7 @@ fn random_changes(seed: u64, page_size: usize) -> Result<()> {
         let removals = [10, 40, 70][round % 3];
         for _ in 0..rng.index(400) {
             let key = random_key(&mut rng);
-            // Runs of consecutive numbers, like those of series that are created one after the other.
+            // Runs of consecutive numbers, as series have that are created one after the other.
             let first = random_number(&mut rng);
             let most = if rng.one_in(10) { 2000 } else { 3 };
             let last = first | rng.below(most);

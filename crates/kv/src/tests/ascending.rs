@@ -1,5 +1,5 @@
-//! Compares a table in which rows ascend in many places at once with a model. Ascending rows must leave full leaves
-//! behind, whatever other operations come in between.
+//! Compares a table in which rows ascend in many places at once with a model. Ascending rows must
+//! fill the leaves that they leave, whatever other operations come in between.
 
 use super::{Seed, all_rows, check_all, few};
 use crate::Tree;

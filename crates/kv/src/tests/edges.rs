@@ -1,6 +1,6 @@
 //! Tests sizes at a limit and one beyond it, empty tables, page fill, and the state after a full disk.
 
-use super::{check_all, claims, few, random_key, random_value};
+use super::{all_rows, check_all, claims, few, random_key, random_value};
 use crate::page::edit;
 use crate::value::check_len;
 use crate::{
@@ -198,6 +198,7 @@ fn empty_table_answers_and_its_cursor_has_no_row() {
     let tree = Tree::new(7);
     assert!(tree.get(&pages, b"").unwrap().is_none());
     assert_eq!(tree.rank(&pages, b"a").unwrap(), 0);
+    assert_eq!(all_rows(&tree, &pages).count(), 0);
     let mut cursor = tree.cursor(&pages);
     assert!(!cursor.next().unwrap() && !cursor.previous().unwrap());
     assert!(!cursor.first().unwrap() && !cursor.last().unwrap());
@@ -242,6 +243,11 @@ fn cursor_returns_after_running_off_either_end() {
     assert!(!cursor.seek_lt(&[0]).unwrap() && !cursor.previous().unwrap());
     assert!(cursor.next().unwrap());
     assert_eq!(cursor.key(), [0]);
+    assert!(cursor.seek_le(&[12]).unwrap());
+    for key in [12, 11, 10] {
+        assert_eq!(cursor.key(), [key]);
+        assert!(cursor.previous().unwrap());
+    }
 }
 
 #[test]

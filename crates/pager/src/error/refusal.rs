@@ -5,7 +5,7 @@
 pub enum Refusal {
     /// Nothing has the requested name, id or place.
     NotFound,
-    /// Something else has the name or the place of what is to be created.
+    /// The name or the place of the new item is taken.
     AlreadyExists,
     /// The name, the topic or the filter is invalid.
     InvalidName,

@@ -10,7 +10,7 @@ use datafusion::logical_expr::Expr;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Arranges the columns of batches like those of a table.
+/// Arranges the columns of batches in the order of a table.
 pub(crate) struct Aligned<'t> {
     table: &'t str,
     /// The columns of the table. Nulls are detected when rows are stored.

@@ -35,19 +35,24 @@ pub(super) fn steps(
     first
 }
 
+/// Whether an error is a refusal, whose text names the content that was found and expected.
+fn is_refusal(error: &tidalite::Error) -> bool {
+    let kinds = [
+        ErrorKind::NotFound,
+        ErrorKind::AlreadyExists,
+        ErrorKind::InvalidName,
+        ErrorKind::InvalidInput,
+        ErrorKind::WrongType,
+    ];
+    kinds.contains(&error.kind()) && error.found_and_expected().is_some()
+}
+
 /// A result, without errors that refuse a call because of the options or the state of the table.
 pub(super) fn allowed<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(done) => Ok(Some(done)),
-        Err(error) => match error.kind() {
-            ErrorKind::Limit
-            | ErrorKind::NotFound
-            | ErrorKind::AlreadyExists
-            | ErrorKind::InvalidName
-            | ErrorKind::InvalidInput
-            | ErrorKind::WrongType => Ok(None),
-            _ => Err(error),
-        },
+        Err(error) if error.kind() == ErrorKind::Limit || is_refusal(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::reading::Reading;
 use std::collections::{BTreeMap, BTreeSet};
-use tidalite::relation::Relation as Stored;
-use tidalite::relation::{Cell, Index, KeyBounds, Schema};
+use tidalite::relation::{Cell, Index, KeyBounds, Relation as Stored, Schema};
 use tidalite::{ReadTxn, Result};
 
 /// The relation without a primary key.

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
-use ::tidalite::containers::Containers;
 use ::tidalite::containers::{
-    AggregateQuery, Append, AppendOutcome, Document, Expression, FieldNumber, FieldValue,
-    MessageFigure, MessageQuery, Projection, Select,
+    AggregateQuery, Append, AppendOutcome, Containers, Document, Expression, FieldNumber,
+    FieldValue, MessageFigure, MessageQuery, Projection, Select,
 };
 use ::tidalite::{Database, Figure, ReadTxn, Steps};
 
@@ -201,7 +201,7 @@ impl Reader for Snapshot<'_> {
         let figures = [MessageFigure::Count, MessageFigure::Sum, MessageFigure::Max];
         let query = AggregateQuery {
             select: Self::select(span),
-            step: Some(std::time::Duration::from_nanos(HOUR as u64)),
+            step: Some(Duration::from_nanos(HOUR as u64)),
             figures: figures.map(|figure| ("speed".to_owned(), figure)).to_vec(),
             ..AggregateQuery::default()
         };

@@ -6,8 +6,7 @@ use crate::args::{Asked, ContainerAggregateArgs, Function, figure_list};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
-use crate::time::TimeShow;
-use std::time::Duration;
+use crate::time::{TimeShow, duration};
 use tidalite::Figure;
 use tidalite::containers::{AggregateQuery, FieldValue, MessageFigure, MessageQuery, Select};
 
@@ -103,9 +102,7 @@ pub(super) fn run(args: &ContainerAggregateArgs, terminal: &mut Terminal<'_>) ->
             filter: args.filter.filter.clone(),
             fields: None,
         },
-        step: args
-            .step
-            .map(|step| Duration::from_nanos(step.unsigned_abs())),
+        step: args.step.map(duration),
         group_by: args.by.clone(),
         figures,
     };

@@ -10,9 +10,9 @@ use crate::commands::messages::{Place, told};
 use crate::exit::{Failure, Outcome};
 use crate::output::printable;
 use crate::terminal::Terminal;
+use crate::time::duration;
 use serde_json::{Map, Value};
 use std::io::Write;
-use std::time::Duration;
 use tidalite::containers::{
     ContainerOptions, ContainerOverflow, ContainerTableOptions, OnDuplicate,
 };
@@ -220,16 +220,6 @@ fn overflow(rule: ContainerOverflow) -> &'static str {
     }
 }
 
-/// A duration in seconds.
-fn seconds(duration: Duration) -> f64 {
-    duration.as_secs_f64()
-}
-
-/// A duration of so many nanoseconds; the command line takes no negative ones.
-fn duration(nanos: i64) -> Duration {
-    Duration::from_nanos(nanos.unsigned_abs())
-}
-
 /// Prints options of a container as lines of text.
 pub(super) fn print_options(options: &ContainerOptions, out: &mut dyn Write) -> Outcome {
     let most = |most: Option<u64>| most.map_or_else(|| "none".to_owned(), |most| most.to_string());
@@ -255,11 +245,11 @@ pub(super) fn print_options(options: &ContainerOptions, out: &mut dyn Write) -> 
 pub(super) fn put_options(options: &ContainerOptions, object: &mut Map<String, Value>) {
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("on_duplicate", duplicates(options.on_duplicate).into());
-    put("ttl_s", options.ttl.map(seconds).into());
+    put("ttl_s", options.ttl.map(|ttl| ttl.as_secs_f64()).into());
     put("messages_max", options.messages_max.into());
     put("bytes_max", options.bytes_max.into());
     put("overflow", overflow(options.overflow).into());
-    put("keep_deleted_s", seconds(options.keep_deleted).into());
+    put("keep_deleted_s", options.keep_deleted.as_secs_f64().into());
     put("protect", options.protect.clone().into());
 }
 
@@ -287,7 +277,7 @@ pub(super) fn print_table(options: &ContainerTableOptions, out: &mut dyn Write) 
 /// Adds options of a table to a JSON object.
 pub(super) fn put_table(options: &ContainerTableOptions, object: &mut Map<String, Value>) {
     let most = Some(options.containers_max).filter(|most| *most < u32::MAX);
-    let window = seconds(options.idempotency_window.unwrap_or_default());
+    let window = options.idempotency_window.unwrap_or_default().as_secs_f64();
     let mut defaults = Map::new();
     put_options(&options.defaults, &mut defaults);
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);

@@ -43,10 +43,7 @@ impl Place<'_> {
         let shows = format!("`tidalite {command} stat {path} --table {table}` shows");
         let is_refusal = error.found_and_expected().is_some();
         match error.kind() {
-            ErrorKind::Limit => {
-                Failure::bad_input(error).hint(format!("{shows} the limits of the table"))
-            }
-            ErrorKind::InvalidInput if is_refusal => {
+            kind if kind == ErrorKind::Limit || kind == ErrorKind::InvalidInput && is_refusal => {
                 Failure::bad_input(error).hint(format!("{shows} the limits of the table"))
             }
             ErrorKind::AlreadyExists | ErrorKind::InvalidName | ErrorKind::WrongType

@@ -5,7 +5,7 @@ use crate::args::{QueueCreateArgs, QueueOverflow};
 use crate::commands::messages::{Altered, alter};
 use crate::exit::Outcome;
 use crate::terminal::Terminal;
-use std::time::Duration;
+use crate::time::duration;
 use tidalite::queue::{Overflow, QueueOptions};
 
 /// The value of an option that the user has given, 0 for none; otherwise the stored one.
@@ -14,10 +14,6 @@ fn given<T: Default + PartialEq>(given: Option<T>, stored: Option<T>) -> Option<
         Some(value) => (value != T::default()).then_some(value),
         None => stored,
     }
-}
-
-fn width(nanos: i64) -> Duration {
-    Duration::from_nanos(nanos.unsigned_abs())
 }
 
 /// `base`, changed by the options that the user has given.
@@ -32,8 +28,11 @@ fn wanted(args: &QueueCreateArgs, base: QueueOptions) -> QueueOptions {
         deliveries_max: given(args.deliveries_max, base.deliveries_max),
         messages_max: given(args.messages_max, base.messages_max),
         bytes_max: given(args.bytes_max, base.bytes_max),
-        retention: given(args.retention.map(width), base.retention),
-        idempotency_window: given(args.idempotency_window.map(width), base.idempotency_window),
+        retention: given(args.retention.map(duration), base.retention),
+        idempotency_window: given(
+            args.idempotency_window.map(duration),
+            base.idempotency_window,
+        ),
     }
 }
 

@@ -80,13 +80,10 @@ impl Described {
 
     fn print(&self, name: &str, out: &mut dyn Write) -> Outcome {
         let Self { stat, options, .. } = self;
-        let most = |most: u64| match most {
-            0 => "none".to_owned(),
-            most => most.to_string(),
-        };
-        let width = |width: Option<Duration>| match width {
-            None => "none".to_owned(),
-            width => format!("{} s", seconds(width)),
+        let none = || "none".to_owned();
+        let most = |most: Option<u64>| most.map_or_else(none, |most| most.to_string());
+        let width = |width: Option<Duration>| {
+            width.map_or_else(none, |width| format!("{} s", width.as_secs_f64()))
         };
         let oldest = stat.oldest.map_or_else(|| "-".to_owned(), time_text);
         writeln!(out, "Status of {}", printable(name))?;
@@ -105,18 +102,10 @@ impl Described {
         writeln!(
             out,
             "  Maximum deliveries: {}",
-            most(options.deliveries_max.unwrap_or(0).into())
+            most(options.deliveries_max.map(Into::into))
         )?;
-        writeln!(
-            out,
-            "  Maximum messages: {}",
-            most(options.messages_max.unwrap_or(0))
-        )?;
-        writeln!(
-            out,
-            "  Maximum bytes: {}",
-            most(options.bytes_max.unwrap_or(0))
-        )?;
+        writeln!(out, "  Maximum messages: {}", most(options.messages_max))?;
+        writeln!(out, "  Maximum bytes: {}", most(options.bytes_max))?;
         writeln!(out, "  Retention: {}", width(options.retention))?;
         writeln!(
             out,

@@ -1,6 +1,6 @@
 //! Numbers that describe the course of a value between the first and the last row.
 //!
-//! The definitions are those of the library's figures `TimeMean`, `Integral`, `Delta`, `Increase` and `Rate`, except
+//! The definitions equal the library's figures `TimeMean`, `Integral`, `Delta`, `Increase` and `Rate`, except
 //! that an aggregate knows only the rows of its group: the course does not include the row before the group or the row
 //! after it. So each figure needs at least two rows.
 
