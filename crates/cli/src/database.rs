@@ -192,7 +192,10 @@ pub(crate) fn failure(path: &Path, error: &tidalite::Error) -> Failure {
                 .hint(format!("`tidalite pins {shown}` lists them"))
         }
         ErrorKind::NotFound if error.found_and_expected().is_some() => Failure::not_found(named()),
-        ErrorKind::AlreadyExists if error.io_error().is_none() => Failure::bad_input(named()),
+        ErrorKind::AlreadyExists if error.found_and_expected().is_some() => Failure::bad_input(named()),
+        ErrorKind::AlreadyExists if error.io_error().is_none() => {
+            Failure::bad_input(named()).hint(format!("`tidalite kv stat {shown}` lists the tables"))
+        }
         ErrorKind::InvalidName => Failure::usage(error),
         // These errors name the next step.
         ErrorKind::InvalidInput | ErrorKind::WrongType if error.found_and_expected().is_some() => {

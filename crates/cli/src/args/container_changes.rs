@@ -154,7 +154,6 @@ pub(crate) struct ContainerUndeleteArgs {
     pub durability: DurabilityArg,
 }
 
-/// Parses a duration that is not negative.
 /// Parses AGE:STEP.
 fn rule(text: &str) -> Result<ThinningRule, String> {
     let (age, step) = text
