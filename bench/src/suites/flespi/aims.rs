@@ -58,6 +58,11 @@ pub(crate) fn aims(contest: &Contest, options: &Options) -> String {
             ours("containers-write"),
             2e5,
         ),
+        Aim::at_least(
+            "the same, ten messages of a device together",
+            ours("containers-ten-write"),
+            2e5,
+        ),
         Aim::at_least("the same, one device", ours("containers-one-write"), 2e5),
         Aim::at_least(
             "read in blocks, cold, messages/s",

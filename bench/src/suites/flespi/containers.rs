@@ -15,8 +15,9 @@
 //! | `...-hours-documents` | the same from the documents |
 //!
 //! `containers-...`: 10,000 devices that each send a message once a minute, in turn, so that a commit has one message
-//! of each device. `containers-one-...`: one device that sends every second. All reads are measured first cold,
-//! including opening the store, and then hot, in the same snapshot (with and without the suffix `-cold`).
+//! of each device. `containers-ten-...`: the same devices, each of which collects ten messages and sends them together.
+//! `containers-one-...`: one device that sends every second. All reads are measured first cold, including opening the
+//! store, and then hot, in the same snapshot (with and without the suffix `-cold`).
 //!
 //! SQLite ([`sqlite`]) does not store latest values; the last message is read instead. For `...-blocks` and
 //! `...-random`, `sqlite` returns messages as texts; `sqlite-parsed` also parses each text to the same document as
@@ -87,6 +88,7 @@ pub(super) fn run(options: &Options, round: usize, contest: &mut Contest) -> Res
     kinds.rotate_left(round % count);
     for (prefix, plan) in [
         ("containers", Plan::many(options.documents)),
+        ("containers-ten", Plan::collected(options.documents)),
         ("containers-one", Plan::single(options.documents)),
     ] {
         for kind in &kinds {
@@ -352,6 +354,27 @@ impl Stored<'_> {
 mod tests {
     use super::*;
     use ::tidalite::containers::{Document, Expression};
+
+    #[test]
+    fn collected_messages_are_those_of_the_same_devices() {
+        let plan = Plan::collected(3000);
+        assert_eq!((plan.devices, plan.each, plan.together), (150, 20, 10));
+        let mut feed = Feed::new(plan);
+        let devices: Vec<usize> = feed.by_ref().map(|message| message.device).collect();
+        assert!(
+            devices[..1500]
+                .chunks(10)
+                .zip(0..)
+                .all(|(ten, device)| ten == [device; 10])
+        );
+        assert!(devices[..1500] == devices[1500..]);
+        let known = feed.known();
+        let mut all = answer::Answer::default();
+        for device in 0..plan.devices {
+            all.join(known.of(device, 0..plan.each));
+        }
+        assert_eq!(all, known.documents);
+    }
 
     #[test]
     fn messages_have_twenty_fields_and_about_300_bytes() {

@@ -63,8 +63,10 @@ const NUMBERS: [Number; 17] = [
 #[derive(Clone, Copy)]
 pub(super) struct Plan {
     pub(super) devices: u64,
-    /// Number of messages of each device.
+    /// Number of messages of each device; a multiple of `together`.
     pub(super) each: u64,
+    /// Number of messages that a device sends at once, before the next device sends.
+    pub(super) together: u64,
     /// Time between two messages of a device in nanoseconds.
     pub(super) step: i64,
 }
@@ -76,7 +78,18 @@ impl Plan {
         Self {
             devices,
             each: (messages / devices).max(20),
+            together: 1,
             step: 60 * SECOND,
+        }
+    }
+
+    /// The same devices, each of which collects ten messages and sends them together.
+    pub(super) fn collected(messages: u64) -> Self {
+        let plan = Self::many(messages);
+        Self {
+            each: plan.each.next_multiple_of(10),
+            together: 10,
+            ..plan
         }
     }
 
@@ -85,12 +98,31 @@ impl Plan {
         Self {
             devices: 1,
             each: messages.max(20),
+            together: 1,
             step: SECOND,
         }
     }
 
     pub(super) fn messages(self) -> u64 {
         self.devices * self.each
+    }
+
+    /// The device of the message at `position` of the feed, and its number among the messages of this device.
+    fn at(self, position: u64) -> (u64, u64) {
+        let (turn, in_turn) = (position / self.turn(), position % self.turn());
+        let (device, in_packet) = (in_turn / self.together, in_turn % self.together);
+        (device, turn * self.together + in_packet)
+    }
+
+    /// The inverse of `at`.
+    fn position(self, device: u64, nth: u64) -> u64 {
+        let (turn, in_packet) = (nth / self.together, nth % self.together);
+        turn * self.turn() + device * self.together + in_packet
+    }
+
+    /// Number of messages until the first device sends again.
+    fn turn(self) -> u64 {
+        self.devices * self.together
     }
 
     /// Time of a message of a device. All devices have different times.
@@ -190,8 +222,8 @@ pub(super) struct Telemetry {
     pub(super) battery: f64,
 }
 
-/// Generates all messages in the order in which they are stored: the first message of each device, then the second
-/// ones, and so on.
+/// Generates all messages in the order in which they are stored: the first message or messages of each device, then
+/// the next ones, and so on.
 pub(super) struct Feed {
     plan: Plan,
     walks: Vec<Walk>,
@@ -226,7 +258,7 @@ impl Iterator for Feed {
         if self.next == self.plan.messages() {
             return None;
         }
-        let (device, nth) = (self.next % self.plan.devices, self.next / self.plan.devices);
+        let (device, nth) = self.plan.at(self.next);
         self.next += 1;
         let walk = &mut self.walks[device as usize];
         walk.go_on(&mut self.random);
@@ -276,7 +308,7 @@ impl Known {
     }
 
     fn speed(&self, device: u64, nth: u64) -> i64 {
-        i64::from(self.speeds[(nth * self.plan.devices + device) as usize])
+        i64::from(self.speeds[self.plan.position(device, nth) as usize])
     }
 
     /// The correct answer for these messages of a device, read as whole documents.
