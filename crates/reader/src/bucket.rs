@@ -303,7 +303,7 @@ impl Object {
 }
 
 impl Attributes {
-    /// Reads attributes, which take all fields that are left.
+    /// Reads attributes, which consist of all remaining fields.
     fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let expires = fields.i64()?;
         let flags = fields.u8()?;

@@ -114,7 +114,7 @@ pub struct Container {
     pub totals: Totals,
     /// The messages.
     pub messages: Vec<Message>,
-    /// The fields of which there is a latest value, ordered by name: the time and the value.
+    /// The fields that have a latest value, ordered by name: the time and the value.
     pub latest: Vec<(String, i64, FieldValue)>,
     /// The deletions, ordered by number.
     pub deletions: Vec<Deletion>,
@@ -167,7 +167,7 @@ pub struct Dropped {
     pub messages: (u64, u64),
 }
 
-/// The rules by which the older messages of a container become fewer.
+/// The rules that thin out the older messages of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thinning {
     /// Ages and steps in nanoseconds.
@@ -393,7 +393,7 @@ fn messages_of(parts: &Parts<'_>, names: &Names) -> Result<Stored> {
 }
 
 impl Message {
-    /// Reads a message. The time and the tie are all that is left of `place`.
+    /// Reads a message. The time and the tie are the rest of `place`.
     fn read(place: &mut Fields<'_>, value: &[u8], names: &Names) -> Result<Self> {
         let (time, tie) = (place.key_time()?, place.big(4)?);
         end(place, "the key of a message of a container goes on")?;
@@ -584,7 +584,7 @@ impl TableOptions {
 }
 
 impl Options {
-    /// Reads options, which take all fields that are left.
+    /// Reads options, which consist of all remaining fields.
     fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let version = fields.u8()?;
         let (duplicates, overflow) = (fields.u8()?, fields.u8()?);
@@ -616,7 +616,7 @@ impl Options {
 }
 
 impl Record {
-    /// Reads a record, which takes all fields that are left.
+    /// Reads a record, which consists of all remaining fields.
     fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let number = fields.u32()? as u64;
         let flags = fields.u32()?;

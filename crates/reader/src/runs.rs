@@ -40,7 +40,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Reads the list, which takes all fields that are left.
+    /// Reads the list, which consists of all remaining fields.
     pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let next_run = fields.u64()?;
         let merged = fields.u64()?;

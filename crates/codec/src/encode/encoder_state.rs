@@ -37,7 +37,7 @@ pub(crate) enum Single {
     /// No choice is known.
     #[default]
     Unknown,
-    /// The floats become decimals with so many fractional digits.
+    /// The floats become decimals with this many fractional digits.
     Decimals(u8),
     /// The floats are encoded as they are.
     Plain,

@@ -133,7 +133,7 @@ impl SeriesMut<'_> {
         }))
     }
 
-    /// The existing rows of a time, with their fingerprints; from the cache if possible.
+    /// The existing rows at a time, with their fingerprints; from the cache if possible.
     fn seen_at(&mut self, time: i64) -> Result<Box<Seen>> {
         let now = (time, self.txn.write_buffer.flush_count());
         let columns = self.info().schema.columns.len();

@@ -5,7 +5,7 @@ use super::{containers_read, messages_read, relations};
 use crate::model::layout_of;
 use tidalite::{Database, Result, Steps, TableLayout};
 
-/// Maximum number of windows of a query, whatever span a hostile file has.
+/// Maximum number of windows of a query, whatever the time span of a hostile file.
 const WINDOWS_MAX: i64 = 4_096;
 
 /// Reads everything in the newest snapshot.

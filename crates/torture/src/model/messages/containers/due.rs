@@ -55,7 +55,7 @@ impl Containers {
     }
 
     /// Removes due things until there is no more than in `left`. The deletions of dropped containers are not in it;
-    /// the due ones are told apart when the container is restored.
+    /// those that are due are determined when the container is restored.
     pub(crate) fn reduce_to(&mut self, left: &Left, now: i64) {
         for (name, container) in &mut self.live {
             let Some((messages, deletions)) = left.live.get(name) else {

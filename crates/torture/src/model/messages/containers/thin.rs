@@ -11,7 +11,7 @@ fn figure(thinning: &Thinning, field: &str) -> ThinningFigure {
     own.map_or(thinning.others, |(_, figure)| *figure)
 }
 
-/// The value that stands for the values of a field, each with the number of messages for which it stands.
+/// The value that replaces the values of a field; each value is given with the number of messages that it represents.
 fn value_of(figure: ThinningFigure, values: &[(&FieldValue, u32)]) -> Option<FieldValue> {
     let numbers: Vec<(FieldNumber, u32)> = values
         .iter()
