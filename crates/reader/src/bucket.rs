@@ -1,5 +1,5 @@
 //! Reads buckets (section 9.13 of docs/format.md): the objects, whose contents are compared with their hashes, uploads
-//! and links. The rows that follow from these are checked on the way.
+//! and links. The rows that are derived from these are checked as well.
 
 use crate::bytes::{Fields, key_time};
 use crate::error::Result;

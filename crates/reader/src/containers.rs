@@ -1,5 +1,5 @@
 //! Reads containers (section 9.14 of docs/format.md): their messages, latest values, deletions and rules of thinning.
-//! The rows that follow from these are checked on the way.
+//! The rows that are derived from these are checked as well.
 
 use crate::bytes::{Fields, key_time};
 use crate::document::{FieldValue, Names, check_name, document, name, value, varint};
@@ -503,7 +503,7 @@ fn check_keys(parts: &Parts<'_>, containers: &BTreeSet<u64>, next_number: u64) -
         )?;
         expected.insert(key(&[&time, row]), Vec::new());
     }
-    // The rows of a container that is gone stay until their time has come.
+    // The rows of a dropped container remain until they expire.
     let mut found = Expected::new();
     for (row, value) in parts.rows(KEYS_BY_TIME) {
         let container = Fields::from(row, 8, 0)?.big(4)?;

@@ -255,8 +255,8 @@ impl Run {
         before: Option<Nanos>,
         behind: Option<Nanos>,
     ) -> (usize, bool) {
-        // These are the steps if no second pass begins within the run. After the last row it begins at the latest, so
-        // that step is measured from the later instant.
+        // These are the steps if no second pass begins within the run. The second pass begins after the last row at the
+        // latest, so that step is measured from the later instant.
         let mut steps = vec![before.map(|before| times[0] - before)];
         steps.extend(times.windows(2).map(|pair| Some(pair[1] - pair[0])));
         steps.push(behind.map(|behind| behind - times[times.len() - 1] - self.fold));

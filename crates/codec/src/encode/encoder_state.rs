@@ -76,7 +76,7 @@ pub(crate) struct Inner {
     bad: u16,
 }
 
-/// Value of `detail` that says that decimals have corrections.
+/// Value of `detail` for decimals with corrections.
 pub(crate) const CORRECTING: u8 = 1;
 
 impl EncoderState {

@@ -12,7 +12,7 @@
 //! 3. A prefetcher stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
 //!    other move, or a turn, the cursor makes a new one.
 //! 4. A prefetcher begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`,
-//!    so that a short range requests few leaves in vain.
+//!    so that a short range requests few leaves that it does not need.
 
 use crate::cursor::frame::Frame;
 use crate::cursor::sequential_range::SequentialRange;

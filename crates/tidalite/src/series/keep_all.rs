@@ -7,12 +7,12 @@
 //!                           └─no──> stored ones (delta, leaves) are buffered first ─> buffered after them
 //! ```
 //!
-//! Of the places that store rows (write buffer, delta, leaves), the newest one that has a time has all rows of that
-//! time, in order of arrival, and lower layers treat them as one: merging, installing and reading take the rows of a
-//! time from one place, and doing so twice changes nothing. The writer pays for this: a row at a time whose rows were
+//! Rows are stored in several places (write buffer, delta, leaves). The newest place that has a time has all rows at
+//! that time, in order of arrival, and lower layers treat them as one: merging, installing and reading take the rows of
+//! a time from one place, and doing so twice changes nothing. The writer pays for this: a row at a time whose rows were
 //! flushed costs a search, and these rows are written once more.
 //!
-//! Invariants: 1. If one row of a time is in the write buffer, all rows of that time are (`WriteBuffer::keep_all`);
+//! Invariants: 1. If the write buffer has one row at a time, it has all rows at that time (`WriteBuffer::keep_all`);
 //! they are therefore added without a flush in between. 2. `Guard::last` describes rows in the write buffer, as long as
 //! `WriteBuffer::flush_count` is unchanged.
 

@@ -84,7 +84,7 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     rows(&table, &mut 5_000)
 }
 
-/// Reads the rows of a table as such, and then the table by `read`.
+/// Reads the rows of a table as plain pairs, and then reads the table with `read`.
 fn raw_and(
     snap: &tidalite::ReadTxn,
     name: &str,
