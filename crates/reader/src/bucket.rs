@@ -219,7 +219,7 @@ fn chunks_of<'r>(parts: &Parts<'r>) -> Result<(Chunks<'r>, u64)> {
     Ok((chunks, bytes))
 }
 
-/// The hash of contents with chunks of these hashes.
+/// The hash of an object whose chunks have these hashes.
 fn hash_of<'h>(hashes: impl Iterator<Item = &'h Hash>) -> Hash {
     let mut hasher = blake3::Hasher::new();
     for hash in hashes {

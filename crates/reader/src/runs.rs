@@ -185,7 +185,7 @@ pub(crate) fn block(bytes: &[u8]) -> Result<Vec<Pair>> {
     Ok(entries)
 }
 
-/// Rows whose values are plain bytes.
+/// The rows as pairs of bytes; an error if a value is not plain bytes.
 pub(crate) fn plain(rows: &Rows) -> Result<Vec<(&[u8], &[u8])>> {
     let rows = rows.rows.iter().map(|(key, value)| match value {
         Value::Bytes(bytes) => Ok((key.as_slice(), bytes.as_slice())),

@@ -117,7 +117,7 @@ pub(crate) fn lines_in(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// The state of the scanner: where the next byte stands.
+/// The state of the scanner: the place of the next byte within a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     /// The next byte is at the beginning of a field.

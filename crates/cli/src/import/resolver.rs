@@ -33,7 +33,7 @@ const WAITING_MAX: usize = 128;
 /// several files, one after the other.
 const STEPS_PER_EXCEPTION: u64 = 4;
 
-/// The decision which instant a row gets.
+/// The decision about the instant of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Earlier,

@@ -226,7 +226,7 @@ impl Default for Steps {
 const PATCHES_FEW: usize = 8;
 
 impl Steps {
-    /// The delta of the patch with an index.
+    /// Returns a function that gives the delta of the patch at an index.
     fn of<'a>(&'a mut self, parts: &'a Parts<'_>, chunk: &'a Chunk) -> impl Fn(usize) -> u64 + 'a {
         let count = usize::from(chunk.patches);
         let together = count > PATCHES_FEW && pack::lanes(count) == 1;

@@ -99,7 +99,7 @@ impl Fit {
         })
     }
 
-    /// This window with its cost.
+    /// Computes the cost of this window.
     fn priced(mut self, rows: usize, extent: Extent) -> Self {
         self.bits = 8 * packed_bytes(rows, self.width) as u64
             + if self.scale == 1 { 0 } else { 64 }

@@ -115,7 +115,7 @@ impl Overlay {
         self.view()
     }
 
-    /// The rows; `sort` comes first.
+    /// The rows; `sort` must be called first.
     pub(super) fn view(&self) -> RowsRef<'_> {
         debug_assert!(self.sorted == self.rows.len(), "no row is unsorted");
         self.rows.view()

@@ -149,7 +149,7 @@ impl ReadTxn {
     }
 }
 
-/// The figure by which others with the same meaning are stored.
+/// Returns the figure under which a figure is stored: figures with the same meaning share one.
 fn normal(figure: Figure) -> Figure {
     match figure {
         Figure::Percentile(50.0) => Figure::Median,

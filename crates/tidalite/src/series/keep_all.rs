@@ -180,7 +180,7 @@ impl SeriesMut<'_> {
         expect_rows_of_a_time(most, columns)
     }
 
-    /// Lets the write buffer take rows that are not newer than all others.
+    /// Prepares the write buffer for rows that are not newer than all others.
     pub(crate) fn use_overlay(&mut self) -> Result<()> {
         self.txn.finish_background(self.slot)?;
         self.txn.write_buffer.use_overlay(self.slot);

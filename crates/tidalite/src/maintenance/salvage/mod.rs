@@ -11,9 +11,9 @@
 //!
 //! A leaf of a nested table is saved only if a page leads to it, because the leaf does not name the table to which it
 //! belongs. The nested tables of hash tables, buffered tables, topics, queues, buckets, containers and relations are an
-//! exception: their rows tell (`inner.rs`). The rest of such a table is rebuilt: the index of a hash table from its
-//! records, the list of the runs of a buffered table from their blocks, everything but messages, manifests, chunks and
-//! records of containers from these, the indexes of a relation from its rows.
+//! exception: their rows identify the table (`inner.rs`). The rest of such a table is rebuilt: the index of a hash
+//! table from its records, the list of the runs of a buffered table from their blocks, everything but messages,
+//! manifests, chunks and records of containers from these, the indexes of a relation from its rows.
 
 mod collect;
 mod delta;

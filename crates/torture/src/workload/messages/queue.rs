@@ -249,7 +249,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    /// A transaction sees its messages.
+    /// Checks that a transaction sees its own messages.
     fn ask(&mut self) -> Result<()> {
         let view = self.table.view()?;
         assert_eq!(view.group_names(), self.queue.group_names());

@@ -70,7 +70,7 @@ pub struct Containers {
 }
 
 impl Stored {
-    /// A message that stands for itself.
+    /// A new message, which no thinning has combined with others.
     pub(crate) fn new(document: Document, received: i64, options: &ContainerOptions) -> Self {
         Self {
             is_protected: protects(options, &document) == Some(true),
@@ -129,7 +129,7 @@ impl Container {
                 || options.bytes_max.is_some_and(|most| bytes > most))
     }
 
-    /// The last message of a time.
+    /// The last message with this time.
     pub(crate) fn last_of(&self, time: i64) -> Option<(Key, &Stored)> {
         let last = self
             .messages

@@ -42,7 +42,7 @@ fn value_of(figure: ThinningFigure, values: &[(&FieldValue, u32)]) -> Option<Fie
     computed.or_else(|| values.last().map(|(value, _)| (*value).clone()))
 }
 
-/// The message that stands for several.
+/// Combines several messages into the one that replaces them.
 fn one_for(thinning: &Thinning, messages: &[Stored]) -> Stored {
     let mut document = Document::default();
     let names = messages.iter().flat_map(|message| message.document.iter());
