@@ -131,10 +131,10 @@ pub(crate) trait Engine: Sync {
     }
 }
 
-/// Work that is done inside a write transaction.
+/// Function that is called inside a write transaction.
 pub(crate) type Writing<'w> = &'w mut dyn FnMut(&mut dyn Write) -> Result<()>;
 
-/// Work that is done inside a read transaction.
+/// Function that is called inside a read transaction.
 pub(crate) type Reading<'w> = &'w mut dyn FnMut(&mut dyn Read) -> Result<()>;
 
 /// A write transaction of an engine.

@@ -253,7 +253,7 @@ impl Read for Txn {
 
     fn count(&mut self) -> Result<u64> {
         let mut stat = MDBX_stat::default();
-        // SAFETY: the transaction is open; the call sets `stat`, whose size it is told.
+        // SAFETY: the transaction is open; the call fills `stat`, whose size is passed.
         done(unsafe { mdbx_dbi_stat(self.txn, self.dbi, &raw mut stat, size_of::<MDBX_stat>()) })?;
         Ok(stat.entries)
     }

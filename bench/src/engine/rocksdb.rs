@@ -252,7 +252,7 @@ impl Engine for Rocks {
 
     fn settle(&self) -> Result<()> {
         self.flush()?;
-        // SAFETY: the database is open; null bounds stand for the whole database.
+        // SAFETY: the database is open; null bounds mean the whole database.
         unsafe {
             rocksdb_compact_range(self.base, ptr::null(), 0, ptr::null(), 0);
         }

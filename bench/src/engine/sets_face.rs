@@ -8,7 +8,7 @@ pub(crate) type Word = [u8; 8];
 /// An iterator over pairs of a key and a value.
 pub(crate) type Pairs<'p> = &'p mut dyn Iterator<Item = (Word, Word)>;
 
-/// Work that is done inside a read transaction.
+/// Function that is called inside a read transaction.
 pub(crate) type ReadingSets<'w> = &'w mut dyn FnMut(&mut dyn ReadSets) -> Result<()>;
 
 /// An open database of an engine; dropping it closes the database. Commits are durable.

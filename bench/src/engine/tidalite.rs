@@ -70,7 +70,7 @@ impl Tables {
     }
 }
 
-/// The durability of Tidalite that provides a promise.
+/// The durability setting of Tidalite with which commits keep this promise.
 pub(crate) fn durability(promise: Promise) -> Durability {
     match promise {
         Promise::Synced => Durability::Durable,

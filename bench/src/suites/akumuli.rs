@@ -147,7 +147,7 @@ impl Part {
         let mut done = 0;
         while done < count {
             let number = self.at % self.ids.len();
-            // If `in_turn`, takes one point of each series; otherwise all points that are left of the series.
+            // If `in_turn`, takes one point of each series; otherwise all remaining points of the series.
             let has = self.source.walkers[number].round as u64;
             let run = match in_turn {
                 true => 1,

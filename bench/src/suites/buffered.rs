@@ -30,7 +30,7 @@ const SHAPE: Shape = Shape {
 const VALUE_BYTES_MIN: usize = 64;
 /// Number of pairs in a transaction.
 const BATCH: u64 = 10_000;
-/// Number of gets of a case; before it as many gets warm the caches.
+/// Number of gets of a case; the same number of gets beforehand warms the caches.
 const GETS: u64 = 1_000_000;
 
 /// Runs the suite `buffered`, with LMDB and fjall as peers unless others are named.

@@ -91,7 +91,7 @@ fn of_one(
     let named = |what: &str| format!("{case}-{what}");
     let rate = Sample::of(sample.value / series as f64);
     contest.add(&named("commits"), "commits/s", false, kind, rate);
-    // The peer, the published time series engine on LMDB, stores through a memory map, so its written bytes are counted
+    // The peer, the published time series engine on LMDB, writes through a memory map, so its written bytes are counted
     // at the disk.
     let bytes = match kind.ours {
         true => sample.written.handed,

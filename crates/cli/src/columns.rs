@@ -37,8 +37,8 @@ pub(crate) fn column_named(info: &SeriesInfo, name: &str) -> Outcome<usize> {
     })
 }
 
-/// Selects the column of a function: the one in its brackets, or else as [`column_of`]. The only figures of a text
-/// column are `count` and `distinct`.
+/// Selects the column of a function: the one in its brackets, otherwise the one that [`column_of`] selects. The only
+/// figures of a text column are `count` and `distinct`.
 pub(crate) fn column_of_function(
     info: &SeriesInfo,
     wanted: &ColumnArg,

@@ -79,7 +79,7 @@ pub(crate) fn open_to_back_up(path: &Path) -> Outcome<Database> {
     }
 }
 
-/// Opens a database for statements that may write: for writing if possible, else only for reading, with a note.
+/// Opens a database for statements that may write: for writing if possible, otherwise only for reading, with a note.
 #[cfg(feature = "sql")]
 pub(crate) fn open_to_query(path: &Path) -> Outcome<Database> {
     refuse_missing(path)?;
@@ -339,8 +339,8 @@ impl<'a> Reader<'a> {
         Ok(history.filter(|history| history.border().is_some()))
     }
 
-    /// The part of the range that cuts no stored window; `None` if it is empty, or if it has points only. Notes where
-    /// stored windows are read, and if the range is cut.
+    /// Shortens the range so that it cuts no stored window; `None` if nothing is left, or if all of it is points.
+    /// Prints a note about the part that is read from stored windows, and a note if the range was shortened.
     pub(crate) fn range_of_history(
         &self,
         history: &History<'_>,
@@ -373,7 +373,7 @@ impl<'a> Reader<'a> {
         Ok(Some(uncut).filter(|(from, to)| from <= to))
     }
 
-    /// Notes that older points of a series are replaced by windows, for a command that reads points only.
+    /// Prints a note that older points of a series are replaced by windows, for a command that reads points only.
     pub(crate) fn mention_replaced(
         &self,
         info: &SeriesInfo,
@@ -447,7 +447,7 @@ impl<'a> Reader<'a> {
         Ok(found.first().is_some_and(|found| found.text == key))
     }
 
-    /// Notes the tag keys of a pattern that no series has, for commands that may select no series.
+    /// Prints a note about tag keys of a pattern that no series has, for commands that may select no series.
     pub(crate) fn mention_unknown_keys(&self, pattern: &str) -> Outcome {
         // An invalid pattern is reported by the call that uses it.
         if let Ok(pattern) = SeriesPattern::parse(pattern) {
@@ -617,8 +617,8 @@ fn to_steps(unit: Unit, nanos: Nanos) -> i128 {
     whole + Nanos::from(unit.steps_to_1970())
 }
 
-/// Converts a width to steps of the unit. The width must be a whole number of steps: windows of a rounded width would
-/// not be the ones that the user has requested.
+/// Converts a width to steps of the unit. The width must be a whole number of steps: with a rounded width, the user
+/// would get other windows than requested.
 pub(crate) fn width_in(unit: Unit, nanos: i64, text: &str) -> Outcome<i64> {
     let step = unit.nanos();
     if nanos < step {

@@ -28,7 +28,8 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Creates the output file, compressed as its name tells. It must not exist yet, unless `replace` is true.
+    /// Creates the output file; the extension of its name determines the compression. It must not exist yet, unless
+    /// `replace` is true.
     pub(crate) fn create(path: &Path, replace: bool) -> Outcome<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         Self::open(path, replace, extension)

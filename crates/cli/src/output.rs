@@ -3,8 +3,7 @@
 //! Invariants:
 //! 1. CSV and JSON have every number in the shortest form that reads back to the same bits. JSON has no NaN or infinite
 //!    numbers, so these are written as texts ([`beyond_json`]); `null` is a missing value.
-//! 2. The output format *table* never contains a control character, because names come from files that may be made to
-//!    attack.
+//! 2. The output format *table* never contains a control character, because names may come from hostile files.
 //! 3. Rows are streamed: for the format *table*, at most [`MEASURED_ROWS`] rows are buffered to find the column widths.
 
 use crate::style::Palette;

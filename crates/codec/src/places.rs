@@ -7,9 +7,10 @@
 //! bitmap   | a bit a row, ceil(n / 8) bytes                                                                    |
 //! ```
 //!
-//! l is 8 if 64 * k <= n, else 4: a byte or half a byte for each row, the first row in the lower half. The high part of
-//! row number i (counted from 0) is `row >> l`; bit `(row >> l) + i` is set for it (Elias and Fano, with a fixed number
-//! of low bits, because these two are the fastest to read and cost at most a tenth more). Unused bits are zero.
+//! l is 8 if 64 * k <= n, otherwise 4: a byte or half a byte for each row, the first row in the lower half. The high
+//! part of row number i (counted from 0) is `row >> l`; bit `(row >> l) + i` is set for it (Elias and Fano, with a
+//! fixed number of low bits, because these two are the fastest to read and cost at most a tenth more). Unused bits are
+//! zero.
 
 use tidalite_base::limits::VECTOR_ROWS;
 

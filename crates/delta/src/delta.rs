@@ -44,7 +44,7 @@ pub struct Delta {
     /// Whether runs, compactions or layouts have changed since the record of the delta was last written.
     pub(crate) changed: bool,
     pub(crate) work: Work,
-    /// Series of which this transaction has installed rows as leaves.
+    /// Series with rows that this transaction has installed as leaves.
     pub(crate) linked: HashSet<SeriesId>,
 }
 

@@ -58,7 +58,7 @@ pub enum Error {
     },
     /// A database was opened for shared use on a file system that other computers can write to.
     NetworkFileSystem {
-        /// Path of the data file or the lock file, whichever is on such a file system.
+        /// Path of the file on such a file system: the data file or the lock file.
         path: PathBuf,
         /// Type of the file system, such as "NFS".
         kind: &'static str,

@@ -1,6 +1,6 @@
 //! Divides a text into lines. A string may contain line feeds, so a line does not end at every one.
 
-/// Where the next byte stands.
+/// The part of a line to which the next byte belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     /// At the beginning of a line.

@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// A structure of the file refused a call, and nothing was changed.
     Refused {
-        /// The reason, by which a program can decide.
+        /// The reason; a program can decide by it how to react.
         reason: Refusal,
         /// The argument or the state that was found.
         found: String,

@@ -1,5 +1,5 @@
 //! Reads buckets (section 9.13 of docs/format.md): the objects, whose contents are compared with their hashes, uploads
-//! and links. The rows that follow from these are checked on the way.
+//! and links. The rows that are derived from these are checked as well.
 
 use crate::bytes::{Fields, key_time};
 use crate::error::Result;
@@ -219,7 +219,7 @@ fn chunks_of<'r>(parts: &Parts<'r>) -> Result<(Chunks<'r>, u64)> {
     Ok((chunks, bytes))
 }
 
-/// The hash of contents with chunks of these hashes.
+/// The hash of an object whose chunks have these hashes.
 fn hash_of<'h>(hashes: impl Iterator<Item = &'h Hash>) -> Hash {
     let mut hasher = blake3::Hasher::new();
     for hash in hashes {
@@ -303,7 +303,7 @@ impl Object {
 }
 
 impl Attributes {
-    /// Reads attributes, which take all fields that are left.
+    /// Reads attributes, which consist of all remaining fields.
     fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let expires = fields.i64()?;
         let flags = fields.u8()?;

@@ -509,7 +509,7 @@ fn read_places(fields: &mut Fields<'_>, rows: usize, count: usize) -> Result<Vec
     }
 }
 
-/// Length in bytes of the units of patches: packed values, of which a single lane takes only the bytes that it needs.
+/// Length in bytes of the units of patches: packed values, where a single lane takes only the bytes that it needs.
 fn unit_bytes(count: usize, width: usize) -> usize {
     match count {
         ..128 => (count * width).div_ceil(8),

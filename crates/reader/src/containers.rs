@@ -1,5 +1,5 @@
 //! Reads containers (section 9.14 of docs/format.md): their messages, latest values, deletions and rules of thinning.
-//! The rows that follow from these are checked on the way.
+//! The rows that are derived from these are checked as well.
 
 use crate::bytes::{Fields, key_time};
 use crate::document::{FieldValue, Names, check_name, document, name, value, varint};
@@ -114,7 +114,7 @@ pub struct Container {
     pub totals: Totals,
     /// The messages.
     pub messages: Vec<Message>,
-    /// The fields of which there is a latest value, ordered by name: the time and the value.
+    /// The fields that have a latest value, ordered by name: the time and the value.
     pub latest: Vec<(String, i64, FieldValue)>,
     /// The deletions, ordered by number.
     pub deletions: Vec<Deletion>,
@@ -167,7 +167,7 @@ pub struct Dropped {
     pub messages: (u64, u64),
 }
 
-/// The rules by which the older messages of a container become fewer.
+/// The rules that thin out the older messages of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thinning {
     /// Ages and steps in nanoseconds.
@@ -393,7 +393,7 @@ fn messages_of(parts: &Parts<'_>, names: &Names) -> Result<Stored> {
 }
 
 impl Message {
-    /// Reads a message. The time and the tie are all that is left of `place`.
+    /// Reads a message. The time and the tie are the rest of `place`.
     fn read(place: &mut Fields<'_>, value: &[u8], names: &Names) -> Result<Self> {
         let (time, tie) = (place.key_time()?, place.big(4)?);
         end(place, "the key of a message of a container goes on")?;
@@ -503,7 +503,7 @@ fn check_keys(parts: &Parts<'_>, containers: &BTreeSet<u64>, next_number: u64) -
         )?;
         expected.insert(key(&[&time, row]), Vec::new());
     }
-    // The rows of a container that is gone stay until their time has come.
+    // The rows of a dropped container remain until they expire.
     let mut found = Expected::new();
     for (row, value) in parts.rows(KEYS_BY_TIME) {
         let container = Fields::from(row, 8, 0)?.big(4)?;
@@ -584,7 +584,7 @@ impl TableOptions {
 }
 
 impl Options {
-    /// Reads options, which take all fields that are left.
+    /// Reads options, which consist of all remaining fields.
     fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let version = fields.u8()?;
         let (duplicates, overflow) = (fields.u8()?, fields.u8()?);
@@ -616,7 +616,7 @@ impl Options {
 }
 
 impl Record {
-    /// Reads a record, which takes all fields that are left.
+    /// Reads a record, which consists of all remaining fields.
     fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let number = fields.u32()? as u64;
         let flags = fields.u32()?;

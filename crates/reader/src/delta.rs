@@ -301,8 +301,8 @@ impl Delta {
             places.push(place);
         }
         if outputs == 1 {
-            // The output of the merge is as old as its inputs, but contains other keys than the remaining parts of the
-            // inputs.
+            // The output of the merge is as old as its inputs, but contains keys that the remaining parts of the inputs
+            // do not contain.
             let output = Run::read(body)?;
             counted += output.rows;
             let mut place = Place::new();

@@ -34,7 +34,7 @@ pub enum FieldValue {
 /// Names of fields by their numbers.
 pub(crate) type Names = BTreeMap<u64, String>;
 
-/// Reads a document, which takes all fields that are left.
+/// Reads a document, which consists of all remaining fields.
 pub(crate) fn document(
     fields: &mut Fields<'_>,
     names: &Names,

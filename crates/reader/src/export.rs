@@ -34,8 +34,8 @@
 //! policy "old" = "wind*", keep 5 ns from now, 0 bytes, cold after 0 ns
 //! ```
 //!
-//! A long string of bytes is shown as its length and its hash. Of a long series the first and last rows are shown;
-//! the hash covers the lines of all rows.
+//! A long string of bytes is shown as its length and its hash. For a long series, only the first and last rows are
+//! shown; the hash covers the lines of all rows.
 
 use crate::bucket::Bucket;
 use crate::catalog::{self, Column, Layout, Policy, Roots, SeriesEntry};

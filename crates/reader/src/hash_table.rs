@@ -1,5 +1,5 @@
 //! Reads hash tables (section 9.9 of docs/format.md): all records, and the records and versions of each key. The rules
-//! of the format are checked on the way.
+//! of the format are checked as well.
 
 use crate::bytes::{Fields, big};
 use crate::error::Result;

@@ -16,7 +16,7 @@ const SECOND_VERSION: usize = 1;
 const SECOND_NAME_BYTES_MAX: usize = 256;
 const PINS_MAX: usize = 128;
 
-/// A file in memory, of which the newest durable state was chosen.
+/// A file in memory, in its newest durable state.
 #[derive(Clone, Debug)]
 pub struct Image {
     first: Vec<u8>,

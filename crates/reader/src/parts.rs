@@ -7,7 +7,7 @@ use crate::runs::{PlainRows, broken, plain, require};
 use crate::table::{Rows, Value};
 use std::collections::BTreeMap;
 
-/// The rows that follow from other rows, as they must be.
+/// The expected content of rows that are derived from other rows.
 pub(crate) type Expected = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Key and value of a row.

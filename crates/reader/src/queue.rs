@@ -1,5 +1,5 @@
-//! Reads queues (section 9.12 of docs/format.md): the messages, and their states in each group. The rows that follow
-//! from these are checked on the way.
+//! Reads queues (section 9.12 of docs/format.md): the messages, and their states in each group. The rows that are
+//! derived from these are checked as well.
 
 use crate::bytes::{Fields, big, checksum, key_time};
 use crate::error::Result;

@@ -41,7 +41,7 @@ pub struct Column {
     pub kind: Kind,
     /// True if null is refused.
     pub not_null: bool,
-    /// The value of rows that give none.
+    /// The value for rows that do not specify one.
     pub default: Option<Cell>,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Reads the list, which takes all fields that are left.
+    /// Reads the list, which consists of all remaining fields.
     pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Self> {
         let next_run = fields.u64()?;
         let merged = fields.u64()?;
@@ -185,7 +185,7 @@ pub(crate) fn block(bytes: &[u8]) -> Result<Vec<Pair>> {
     Ok(entries)
 }
 
-/// Rows whose values are plain bytes.
+/// The rows as pairs of bytes; an error if a value is not plain bytes.
 pub(crate) fn plain(rows: &Rows) -> Result<Vec<(&[u8], &[u8])>> {
     let rows = rows.rows.iter().map(|(key, value)| match value {
         Value::Bytes(bytes) => Ok((key.as_slice(), bytes.as_slice())),

@@ -1,5 +1,5 @@
-//! Reads topics (section 9.11 of docs/format.md): the retained messages and the feed of changes. The rows that follow
-//! from the messages are checked on the way.
+//! Reads topics (section 9.11 of docs/format.md): the retained messages and the feed of changes. The rows that are
+//! derived from the messages are checked as well.
 
 use crate::bytes::{Fields, key_time, little};
 use crate::error::Result;

@@ -68,7 +68,7 @@ pub enum ColumnType {
 const ZONED: u8 = 0x80;
 
 impl ColumnType {
-    /// Whether the type is valid: a decimal has 1 to 38 digits, of which at most all are after the point.
+    /// Whether the type is valid: a decimal has 1 to 38 digits, any number of them after the point.
     pub(crate) fn is_valid(self) -> bool {
         match self {
             Self::Decimal { precision, scale } => {

@@ -24,7 +24,7 @@ use tidalite::AnyRead;
 /// Maximum number of plans that are kept.
 const PLANS_MAX: usize = 64;
 
-/// Number of rows by which a relation may always grow or shrink without a new plan, even if it was small.
+/// A relation may always grow or shrink by this many rows without a new plan, even if it was small.
 const ROWS_OF_NOTE: u64 = 1000;
 
 /// A plan that is ready to run.

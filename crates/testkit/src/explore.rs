@@ -86,8 +86,8 @@ pub struct Taped {
     /// The operations of the second disk, if there is one; notes in the recording of the first disk tell when they
     /// occur.
     pub second: Option<Recording>,
-    /// The images of the lock area during the run. A [`Note::Area`] in `recording` contains an index into this list,
-    /// and tells that the lock area has this image from then on.
+    /// The images of the lock area during the run. A [`Note::Area`] in `recording` contains an index into this list:
+    /// from that note on, the lock area has this image.
     pub areas: Vec<Vec<u8>>,
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use tidalite_disk::storage::Places;
 
-/// One request for a place in this many is refused, so that tests cover the path without mapped memory as well.
+/// One in `REFUSED` requests for a place is refused, so that tests cover the path without mapped memory as well.
 const REFUSED: u64 = 4;
 
 /// Buffers that stand for mapped memory of a file.

@@ -61,8 +61,8 @@ fn listed(architecture: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// True if a comment with `SAFETY:` or `# Safety` stands on this line or above it, separated from it only by comments,
-/// attributes, and the beginning of the same statement.
+/// True if a comment with `SAFETY:` or `# Safety` stands on this line or above it, with only comments, attributes and
+/// the beginning of the same statement in between.
 fn has_reason(source: &Source, line: usize) -> bool {
     let code: Vec<&str> = source.code.lines().map(str::trim).collect();
     let comments: Vec<&str> = source.comments.lines().collect();

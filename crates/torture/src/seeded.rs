@@ -90,8 +90,8 @@ pub fn enable_by_name(name: &str) -> Result<(), String> {
 #[must_use]
 pub fn find((bug, switch): &Switch, first: u64) -> Finding {
     let plan = |seed| Plan::of_seed(seed, Plan::default().page_size);
-    // Compaction begins only at sixteen runs of the delta. The runs of short seeds never have as many, so these seeds
-    // are skipped for the bug of compaction.
+    // Compaction begins only when the delta has sixteen runs. Seeds with short workloads never have that many, so they
+    // are skipped for the bug in compaction.
     let merges = *bug == format!("{:?}", bugs::Bug::CompactionForgetsWatermark);
     let tried = (first..first + SEEDS_MAX).filter(|&seed| !merges || Plan::is_long(seed));
     switch(true);

@@ -18,7 +18,7 @@ const LEAF: usize = 16 * VECTOR;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coder {
     Ours,
-    /// The cold form of Tidalite: encodes a leaf at a time, of which each vector can be decoded alone.
+    /// The cold form of Tidalite: encodes a leaf at a time; each vector in it can be decoded alone.
     Cold,
     Pco,
     Zstd,
@@ -26,7 +26,7 @@ pub(crate) enum Coder {
     Alp,
 }
 
-/// All coders, of which the first are Tidalite's.
+/// All coders, with Tidalite's first.
 pub(crate) const CODERS: [Coder; 6] = [
     Coder::Ours,
     Coder::Cold,

@@ -57,8 +57,8 @@ pub(crate) fn decode(bytes: &[u8], out: &mut [f64]) {
         *place = u64::from_le_bytes(*word);
     }
     let mut moved = [0u64; VECTOR];
-    // SAFETY: `packed` has as many words as 1024 values of `width` <= 64 bits take, and the output has room for 1024
-    // values.
+    // SAFETY: `packed` has exactly the words that 1024 values of `width` <= 64 bits take, and the output has room for
+    // 1024 values.
     #[expect(unsafe_code, reason = "the peer's call for a width known at run time")]
     unsafe {
         u64::unchecked_unpack(width, &packed[..packed_words], &mut moved);

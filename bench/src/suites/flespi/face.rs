@@ -18,7 +18,7 @@ pub(super) trait Store: Sync {
     fn silent_syncs(&self) -> u64;
 }
 
-/// Receives the topics and payloads of matches.
+/// Callback that receives the topics and payloads of matches.
 pub(super) type Each<'e> = &'e mut dyn FnMut(&str, &[u8]);
 
 /// A snapshot of a store.

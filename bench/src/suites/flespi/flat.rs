@@ -42,7 +42,7 @@ fn matches(levels: &[&str], key: &[u8]) -> bool {
     names.next().is_none()
 }
 
-/// Receives the keys and values of a scan.
+/// Callback that receives the keys and values of a scan.
 type OnEntry<'e> = &'e mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
 
 /// A table with ordered keys.

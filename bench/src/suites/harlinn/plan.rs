@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 pub(crate) enum Order {
     /// In ascending order of time.
     Ascending,
-    /// In ascending order of time and committed, then once more: every row is overwritten with an equal row.
+    /// The rows are written in ascending order of time and committed; then every row is overwritten with an equal row.
     Again,
     /// From the newest row to the oldest.
     Descending,

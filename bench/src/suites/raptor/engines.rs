@@ -27,7 +27,7 @@ const MANY: usize = 100;
 /// Number of gets in each snapshot while another thread writes.
 const GETS_OF_SNAPSHOT: u64 = 1000;
 
-/// Runs one engine in a directory, and adds its samples to the contest.
+/// Function that runs one engine in a directory and adds its samples to the contest.
 pub(super) type Run<'r> = &'r mut dyn FnMut(Kind, &Path, &Options, &mut Contest) -> Result<()>;
 
 /// The units of the cases.
@@ -77,7 +77,7 @@ pub(super) fn in_this_process(
     })
 }
 
-/// Takes a sample of a case, with its unit.
+/// Callback that receives the name of a case, its unit, and a sample.
 type Tell<'t> = &'t mut dyn FnMut(&str, &str, Sample) -> Result<()>;
 
 /// Measures all cases with one engine, whose files are in `dir`.

@@ -231,7 +231,7 @@ fn percentile(percent: f64) -> Result<Asked, String> {
     ))
 }
 
-/// The kinds of arguments that a function has got already.
+/// The kinds of arguments that a function already has.
 #[derive(Default)]
 struct Given {
     between: bool,

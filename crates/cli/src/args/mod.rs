@@ -438,7 +438,7 @@ mod tests {
         }
     }
 
-    /// With a database from elsewhere no command has an argument for it, and the others keep their order.
+    /// If the database is named elsewhere, no command has an argument for it, and the other arguments keep their order.
     #[test]
     fn a_database_from_elsewhere_replaces_the_argument() {
         let parse = |line: &str| {

@@ -1,7 +1,7 @@
 //! `--follow`: prints points as they are committed, until the program is interrupted or its reader closes the pipe.
 //!
 //! The database is polled. A new commit is compared with the one that was printed last, whose snapshot is kept until
-//! then. So commits between two polls are printed together, and none is missed.
+//! then. So all commits between two polls are printed together, and no commit is missed.
 
 use super::points::Printer;
 use super::rows::Scan;

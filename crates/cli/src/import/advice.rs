@@ -96,7 +96,7 @@ pub(crate) fn near_1970(place: &str, first: &str, last: &str, unit: &str) -> Fai
     }
 }
 
-/// The error for numbers whose only separator may be one of decimals or one of thousands.
+/// The error for numbers whose only separator may be a decimal separator or a thousands separator.
 pub(crate) fn ambiguous_number(column: &str, cell: &str) -> Failure {
     let separator = if cell.contains('.') { '.' } else { ',' };
     let plain = |with: &str| printable(&cell.replace(separator, with));

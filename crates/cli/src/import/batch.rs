@@ -94,10 +94,10 @@ pub(crate) struct Combinations {
     /// Number of the thread whose combinations these are.
     pub reader: usize,
     numbers: HashMap<Vec<String>, u32>,
-    /// The numbers by the tags as one text, with `END_OF_TAG` after each: one search for each row, without a copy.
+    /// Maps the tags, as one text with `END_OF_TAG` after each, to the number: a row needs one lookup and no copy.
     of_tags: HashMap<Vec<u8>, u32>,
-    /// The numbers for the line protocol, by the part of a line before its fields and by the key of a field, both as
-    /// written: a line of a known series is not parsed further than that.
+    /// For the line protocol: maps the part of a line before its fields, as written, to the keys of its fields with
+    /// their numbers. So the tags of a known series are not parsed again.
     of_lines: HashMap<String, Vec<(String, u32)>>,
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum Ends {
     Csv {
         /// The character that separates fields.
         delimiter: u8,
-        /// The character with which lines of comments begin; quotes in such a line are ordinary characters.
+        /// The character that begins comment lines; quotes in such a line are ordinary characters.
         comment: Option<u8>,
     },
     /// A record ends at the end of each line.
@@ -43,7 +43,7 @@ pub(crate) struct Block {
     pub bytes: Vec<u8>,
     /// Whether the block is a single record that ends within quotes, because the input ends there.
     pub is_open: bool,
-    /// The character with which lines of comments begin.
+    /// The character that begins comment lines.
     pub comment: Option<u8>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn lines_in(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// The state of the scanner: where the next byte stands.
+/// The state of the scanner: the place of the next byte within a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     /// The next byte is at the beginning of a field.

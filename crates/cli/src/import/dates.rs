@@ -59,8 +59,8 @@ pub(crate) fn may_be_date(text: &str) -> bool {
 /// The pattern of times such as 20140601001000, a date with the time of day to the second.
 pub(crate) const COMPACT_SECONDS: &str = "%Y%m%d%H%M%S";
 
-/// The pattern by which a number is a time: year and day of the year, or year, month, day, hour, perhaps with minute
-/// and second. The years are 1900 to 2099.
+/// The pattern of a time that is written as a number without separators: year and day of the year, or year, month, day
+/// and hour, perhaps with minute and second. The years are 1900 to 2099.
 pub(crate) fn compact(text: &str) -> Option<&'static str> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

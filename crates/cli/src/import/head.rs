@@ -34,7 +34,7 @@ pub(crate) struct Header {
     pub has_units: bool,
     /// Number of lines after the units that are neither units nor rows.
     pub skipped: usize,
-    /// The character with which lines of comments begin, if a line before the names is one.
+    /// The character that begins comment lines, if a line before the names is a comment.
     pub comment: Option<u8>,
 }
 
@@ -121,7 +121,7 @@ fn with_delimiter(
         if !has_units && !is_row(at + 1, width) {
             continue;
         }
-        // Words that are no units are a bad row, whose error tells its line.
+        // Words that are not units make the row invalid; the error names its line.
         let units = rows.get(at + 1).map_or(&[][..], |(_, row)| row);
         let has_units = has_units && (must_have_units || has_unit_of_time(names, units));
         let before = lines[..*number].iter();
@@ -174,8 +174,8 @@ fn suggests_time(name: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part))
 }
 
-/// Whether the unit of a column whose name suggests a time may be a unit, a zone or a format of times: it is empty, an
-/// abbreviation, or not a plain word.
+/// Whether a text may be the unit, the zone or the format of a column of times: it is empty, an abbreviation, or not a
+/// plain word.
 fn has_unit_of_time(names: &[String], units: &[String]) -> bool {
     const WORDS: [&str; 25] = [
         "s", "sec", "second", "seconds", "ms", "us", "ns", "min", "minute", "minutes", "m", "h",

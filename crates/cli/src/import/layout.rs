@@ -363,8 +363,8 @@ impl Table<'_> {
         Ok(digits)
     }
 
-    /// Those of the free columns that are not values. A column without a name is not listed if it is empty or holds row
-    /// numbers.
+    /// Returns the columns that have no role and do not become values. A column without a name is not listed if it is
+    /// empty or holds row numbers.
     fn others(&self, free: &[usize], values: &[Named], digits: Digits) -> Vec<LeftOut> {
         let is_value = |index: usize| values.iter().any(|value| value.index == index);
         free.iter()
@@ -408,7 +408,7 @@ impl Table<'_> {
         Ok(column.filter(|column| is_time(column.index)))
     }
 
-    /// The free columns with types of values.
+    /// The columns that have no role yet and a type that values can have.
     fn given_values(&self, free: &[usize], given: &[Given]) -> Outcome<Vec<Named>> {
         let values = free.iter().filter(|&&index| given[index].is_value());
         let values: Vec<Named> = values.map(|&index| self.named(index)).collect();
@@ -436,7 +436,7 @@ impl Table<'_> {
         no_numbers(&cells)
     }
 
-    /// Those of the free columns that hold numbers, or true and false.
+    /// The columns that have no role yet and hold numbers, or true and false.
     fn numeric(&self, free: &[usize], digits: Digits) -> Outcome<Vec<Named>> {
         let unnamed = &self.names.unnamed;
         let numeric: Vec<Named> = free

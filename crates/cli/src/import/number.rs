@@ -73,7 +73,7 @@ impl Number {
     }
 
     /// The type of a new series whose first value is this one. Whole numbers are stored as doubles, unless the input
-    /// tells integers from floats (`has_types`).
+    /// distinguishes integers from floats (`has_types`).
     pub(crate) fn type_alone(self, has_types: bool) -> ColumnType {
         match self {
             Self::Bool(_) => ColumnType::Bool,
@@ -175,7 +175,7 @@ pub(crate) fn type_of_all(
     of: ColumnType,
     more: Number,
 ) -> Option<(ColumnType, Vec<u64>)> {
-    // True and false have no number to become: 1 beside 5 would not say that it was true.
+    // True and false do not become numbers: a 1 next to a 5 would not show that it was true.
     if matches!(of, ColumnType::String | ColumnType::Bool) {
         return None;
     }

@@ -54,7 +54,7 @@ pub(crate) struct Format {
     pub form: Option<Form>,
     /// The option `--encoding`; if it is not given, UTF-8 unless a byte order mark shows another.
     pub encoding: Option<&'static Encoding>,
-    /// The option `--comment`: the character with which lines of comments begin.
+    /// The option `--comment`: the character that begins comment lines.
     pub comment: Option<u8>,
     /// The option `--skip-lines`: number of lines to leave out at the beginning.
     pub skip_lines: u64,

@@ -54,7 +54,7 @@ pub(crate) fn wishes(args: &ImportArgs, series: Option<&KnownSeries>, given: &[G
     wishes
 }
 
-/// The words that mean "no value". An input with typed columns tells null from text.
+/// The words that mean "no value". An input with typed columns distinguishes null from text.
 pub(crate) fn nulls(args: &ImportArgs, given: &[Given]) -> Nulls {
     match given.is_empty() {
         true => Nulls::new(args.nulls.clone()),

@@ -1,9 +1,9 @@
 //! Counts the points of an import that replace others at the same time in the same series, and decides whether that is
 //! accepted.
 //!
-//! The times of rows are not kept. A row after all rows of its series is new, which one comparison shows. Only if some
-//! row was not after all others, the rows of the series are counted before the commit: the number of rows written minus
-//! the number of rows added is the number of replaced points.
+//! The times of rows are not kept. A row after all rows of its series is new, which one comparison shows. The rows of
+//! the series are counted before the commit only if some row was not after all others; the number of replaced points is
+//! then the number of rows written minus the number of rows added.
 //!
 //! These counts tell exactly whether points of the import itself or older points were replaced, unless the import both
 //! overlaps older rows of a series and goes back in time within it. In that case as many replaced points as possible
@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::output::{grouped, printable};
 use tidalite::{Result, Series, Steps};
 
-/// An import is refused if it replaces more than one in this many of its own points.
+/// An import is refused if it replaces more than 1/`OWN_REPLACED_PART` of its own points.
 const OWN_REPLACED_PART: u64 = 1000;
 
 /// A summary of the times of the rows that an import adds to one series.

@@ -29,11 +29,11 @@ use std::collections::{HashMap, VecDeque};
 /// Maximum number of batches that wait: 32 MiB of input, which is about an hour of 200 rows per second.
 const WAITING_MAX: usize = 128;
 
-/// Of this many steps, one may go against the direction of the others: an input may consist of several files, one after
-/// the other.
+/// At most one in `STEPS_PER_EXCEPTION` steps may go against the direction of the others: an input may consist of
+/// several files, one after the other.
 const STEPS_PER_EXCEPTION: u64 = 4;
 
-/// The decision which instant a row gets.
+/// The decision about the instant of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Earlier,
@@ -54,7 +54,7 @@ struct Run {
     pending: Vec<Pending>,
     /// Distance in nanoseconds between the two instants of each row.
     fold: Nanos,
-    /// Time of the row before the run; `step` is the distance from the row before that one.
+    /// Time of the last row before the run; `step` is the time between that row and the row before it.
     before: Option<Nanos>,
     step: Option<Nanos>,
     /// The earlier instant of the newest row in the run.
@@ -228,7 +228,7 @@ impl Run {
                 (before, behind) = (behind, before);
             }
         }
-        // A row that is out of order next to the run says nothing about the length of steps, so it is left out.
+        // A row next to the run that is out of order does not show the length of the steps, so it is ignored.
         before = before.filter(|before| *before < times[0]);
         behind = behind.filter(|behind| *behind > times[count - 1]);
         let turns = times.windows(2).filter(|pair| pair[1] <= pair[0]).count();
@@ -255,8 +255,8 @@ impl Run {
         before: Option<Nanos>,
         behind: Option<Nanos>,
     ) -> (usize, bool) {
-        // These are the steps if no second pass begins within the run. After the last row it begins at the latest, so
-        // that step is measured from the later instant.
+        // These are the steps if no second pass begins within the run. The second pass begins after the last row at the
+        // latest, so that step is measured from the later instant.
         let mut steps = vec![before.map(|before| times[0] - before)];
         steps.extend(times.windows(2).map(|pair| Some(pair[1] - pair[0])));
         steps.push(behind.map(|behind| behind - times[times.len() - 1] - self.fold));

@@ -42,7 +42,7 @@ pub(crate) struct TimeColumns {
     join: Join,
 }
 
-/// The way to make one text of the fields of several columns.
+/// How the fields of several columns are joined to one text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Join {
     /// With blanks: `2014-06-01` and `00:10`.
@@ -113,7 +113,7 @@ impl TimeColumns {
     }
 }
 
-/// The text of a whole number without a fraction of zero, as tables of floats have it: `6.0`.
+/// Removes a zero fraction from a whole number, such as `6.0`, which tables of floats contain.
 fn whole(text: &str) -> &str {
     match text.split_once('.') {
         Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,

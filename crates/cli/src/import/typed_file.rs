@@ -52,7 +52,7 @@ pub(crate) fn open(path: &Path) -> Outcome<Source> {
     })
 }
 
-/// The use of a column.
+/// The use of a column, derived from its type.
 fn given(field: &Field) -> Given {
     match plain(field.data_type()) {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Given::Time,

@@ -63,8 +63,8 @@ pub(crate) enum Side {
     Right,
 }
 
-/// The units of the value axes. Lines of two units have an axis each; with more units all share one axis, and only the
-/// legend tells their units.
+/// The units of the value axes. Lines of two units have an axis each; with more units all lines share one axis, and
+/// only the legend shows the units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axes<'a> {
     /// Unit of the left axis; empty if it is unknown, or if lines of several units share the axis.

@@ -1,6 +1,6 @@
 //! Random access to single words of an encoded vector.
 //!
-//! A caller that needs one row of a thousand pays only for that row if the encoding allows it. Words near a base or a
+//! A caller that needs one row in a thousand pays only for that row if the encoding allows it. Words near a base or a
 //! line are looked up, also through a list. If all deltas are equal except for a few patches (outliers), the word is
 //! computed without the words before it. For all other encodings (varying deltas, lists of such vectors, runs, splits,
 //! nulls, f32) the result is `None`, and the caller must decode the whole vector.
@@ -226,7 +226,7 @@ impl Default for Steps {
 const PATCHES_FEW: usize = 8;
 
 impl Steps {
-    /// The delta of the patch with an index.
+    /// Returns a function that gives the delta of the patch at an index.
     fn of<'a>(&'a mut self, parts: &'a Parts<'_>, chunk: &'a Chunk) -> impl Fn(usize) -> u64 + 'a {
         let count = usize::from(chunk.patches);
         let together = count > PATCHES_FEW && pack::lanes(count) == 1;

@@ -1,6 +1,6 @@
 //! Corrections for floats that are almost decimals: 7.119999900000001 stands for 7.1199999 and differs from it by one
-//! unit in the last place. The difference is stored in a few bits beside the decimal; storing the word unencoded would
-//! take 80.
+//! unit in the last place. The difference is stored in a few bits next to the decimal; storing the word unencoded would
+//! take 80 bits.
 
 use crate::chunk::Correction;
 use crate::kernel;

@@ -37,7 +37,7 @@ pub(crate) enum Single {
     /// No choice is known.
     #[default]
     Unknown,
-    /// The floats become decimals with so many fractional digits.
+    /// The floats become decimals with this many fractional digits.
     Decimals(u8),
     /// The floats are encoded as they are.
     Plain,
@@ -76,7 +76,7 @@ pub(crate) struct Inner {
     bad: u16,
 }
 
-/// Value of `detail` that says that decimals have corrections.
+/// Value of `detail` for decimals with corrections.
 pub(crate) const CORRECTING: u8 = 1;
 
 impl EncoderState {

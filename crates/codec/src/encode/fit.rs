@@ -24,7 +24,7 @@ pub(crate) struct Fit {
 /// Number of bits by which the cost of an outlier exceeds its size, because decoding it takes time.
 const CHARGE: u64 = 2;
 
-/// A window that leaves values outside must save this part of the space: one part in `SAVING`.
+/// A window that leaves values outside must save at least 1/`SAVING` of the space.
 const SAVING: u64 = 12;
 
 /// Minimum number of values for which narrower windows are searched; for fewer the search takes more time than the
@@ -99,7 +99,7 @@ impl Fit {
         })
     }
 
-    /// This window with its cost.
+    /// Computes the cost of this window.
     fn priced(mut self, rows: usize, extent: Extent) -> Self {
         self.bits = 8 * packed_bytes(rows, self.width) as u64
             + if self.scale == 1 { 0 } else { 64 }
@@ -107,8 +107,8 @@ impl Fit {
         self
     }
 
-    /// Size in bits of so many values outside the window: their rows, and their distances from the base, which are as
-    /// wide as the greatest needs and have a sign if the base is not the least value.
+    /// Size in bits of this many values outside the window: their row numbers, and their distances from the base. The
+    /// widest distance determines the width of all, which includes a sign bit if the base is not the smallest value.
     fn outlier_bits(&self, rows: usize, outliers: usize, extent: Extent) -> u64 {
         if outliers == 0 {
             return 0;

@@ -43,8 +43,8 @@ impl LayoutMemory {
     /// Number of vectors after which a new search runs, because the data may have become simpler.
     const AGE_MAX: u8 = 32;
 
-    /// Maximum number of deltas that may differ from the common delta without a new search. The series ids in a block
-    /// of a run are such vectors.
+    /// Maximum number of deltas that may differ from the common delta without a new search. The vector of series ids in
+    /// a block of a run has few such deltas.
     const JUMPS_FEW: usize = 8;
 
     /// Minimum number of rows of a vector whose layout is remembered; the cost of a shorter vector does not predict the

@@ -43,7 +43,7 @@ thread_local! {
     static SCRATCH: RefCell<Box<Scratch>> = RefCell::new(Scratch::new());
 }
 
-/// Those parts of the scratch buffers that a vector of a given length uses.
+/// The parts of the scratch buffers that a vector of a given length uses.
 struct Buffers<'a> {
     ints: &'a mut [u64],
     steps: &'a mut [u64],

@@ -7,8 +7,8 @@ use crate::chunk::{self, Chunk};
 use crate::{kernel, narrow};
 use tidalite_base::limits::VECTOR_ROWS;
 
-/// True unless a glance at the words tells that they did not come from f32, or that they have so few significant bits
-/// that they are short decimals already: whole numbers, halves, quarters.
+/// A quick check: false if the words clearly did not come from f32, or if they have so few significant bits that they
+/// are short decimals already (whole numbers, halves, quarters).
 pub(super) fn is_likely(words: &[u64]) -> bool {
     const SINGLE: u32 = 29;
     const FEW: u32 = 32;

@@ -251,7 +251,7 @@ fn unpack_few_sums_with(
     }
 }
 
-/// Mask of those bits of a delta, at its destination, that are above the `lower` lowest bits.
+/// Mask, at the destination of a delta, of the bits above its `lower` lowest bits.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn place_of_upper(mask: u64, lower: u32, place: u32) -> __m512i {

@@ -255,7 +255,7 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// The rule by which the integer itself is the word.
+    /// The rule for integers: the integer itself is the word.
     pub(crate) const INTEGER: Self = Self {
         up: 0.0,
         down: 0.0,

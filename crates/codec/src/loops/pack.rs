@@ -67,7 +67,7 @@ pub(crate) fn packed_bytes(n: usize, width: u32) -> usize {
 /// Maximum number of values in a single lane.
 pub(crate) const LANE_MAX: usize = 127;
 
-/// Length in bytes of packed values of which a single lane takes no more bytes than it needs.
+/// Length in bytes of packed values if a single lane takes no more bytes than it needs.
 #[inline]
 pub(crate) fn units_bytes(n: usize, width: u32) -> usize {
     match n {
@@ -83,7 +83,7 @@ pub(crate) const LANE_BEHIND: usize = 8;
 /// [`LANE_BEHIND`] more.
 #[inline(always)]
 pub(crate) fn unpack_lane(lane: &[u8], width: u32, base: u64, scale: u64, out: &mut [u64]) {
-    /// Greatest width of which any value lies in the eight bytes that are loaded.
+    /// Greatest width at which eight loaded bytes always contain the whole value.
     const LOADED: u32 = 57;
     if width > LOADED {
         return unpack(lane, width, base, scale, out);

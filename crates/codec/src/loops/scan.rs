@@ -208,7 +208,7 @@ pub(crate) fn ones_up_to(bits: u64) -> u64 {
     bytes.wrapping_mul(0x0101_0101_0101_0101)
 }
 
-/// Number of unused values that [`expand`] needs behind the others.
+/// Number of unused values that [`expand`] needs after the others.
 pub(crate) const EXPAND_BEHIND: usize = 8;
 
 /// Replaces the words whose bits are set by the values, in their order. There must be as many values as bits that are

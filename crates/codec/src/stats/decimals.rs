@@ -9,8 +9,8 @@ use crate::short::{self, unzigzag, zigzag};
 /// Number of powers of ten in use: those with exponents from 0 to 15.
 const EXPONENTS: usize = 16;
 
-/// Number of bits of the code that tells how words are stored. Code 0: as floats. Code d + 1: as integers that are
-/// divided by 10^d.
+/// Number of bits of the code for the form of the words. Code 0: as floats. Code d + 1: as integers that are divided by
+/// 10^d.
 pub(super) const CODE_BITS: u32 = 5;
 const _: () = assert!(EXPONENTS < 1 << CODE_BITS, "every code fits");
 
@@ -28,8 +28,8 @@ fn integer(word: u64, power: f64) -> Option<i64> {
     (is_same && (-MAX..=MAX).contains(&int)).then_some(int)
 }
 
-/// The fields of the first, smallest, largest and last word, and the code that tells how they are stored: as integers
-/// if these are shorter, with the least power of ten that fits all four words.
+/// Converts the first, smallest, largest and last word to fields; also returns the code of their form. The fields are
+/// integers over the smallest power of ten that fits all four words, or floats if the integers are not shorter.
 pub(super) fn to_fields(words: [u64; 4]) -> ([u64; 4], u64) {
     let floats = words.map(u64::swap_bytes);
     let whole = POWERS[..EXPONENTS].iter().position(|&power| {

@@ -166,7 +166,7 @@ impl Stats {
         stats
     }
 
-    /// Statistics of rows of which some are null: the figures of the other rows, and the counts of all rows.
+    /// Statistics of rows, some of which are null: the figures of the other rows, and the counts of all rows.
     #[inline(never)]
     fn of_nullable(parts: Parts, ty: ColumnType, null: u64, times: &[i64], values: &[u64]) -> Self {
         let rows = times.iter().zip(values).filter(|&(_, &word)| word != null);

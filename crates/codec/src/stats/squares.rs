@@ -32,7 +32,7 @@ fn add_beyond(a: Dd, b: Dd) -> Dd {
     }
 }
 
-/// Sums the squares of finite values, of which some may be very large; NaNs are left out.
+/// Sums the squares of finite values, some of which may be very large; NaNs are left out.
 #[cold]
 #[inline(never)]
 pub(super) fn of_large(values: &[u64]) -> Dd {

@@ -34,7 +34,7 @@ fn add_beyond(a: Dd, b: Dd) -> Dd {
     kept(down(a).add(down(b)))
 }
 
-/// Sums finite values, of which some may be very large; NaNs are left out.
+/// Sums finite values, some of which may be very large; NaNs are left out.
 #[cold]
 #[inline(never)]
 pub(super) fn of_large(values: &[u64]) -> Dd {

@@ -500,7 +500,7 @@ impl Log {
             && last.is_none_or(|last| (last.start as usize) < self.open_start)
     }
 
-    /// Returns the index of the first row behind closed batch `at`.
+    /// Returns the index of the first row after closed batch `at`.
     #[inline]
     pub(super) fn batch_end(&self, at: usize) -> usize {
         match self.batches.get(at + 1) {

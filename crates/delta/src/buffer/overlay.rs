@@ -1,5 +1,5 @@
-//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows of a time and has
-//! got a row that was not later than all others.
+//! Buffered rows of one series that is read inside its own write transaction, or that keeps all rows with the same time
+//! and has received a row that was not later than all others.
 //!
 //! Invariants: 1. The first `sorted` rows are sorted; the rows after them are newer, in arrival order.
 //! 2. If a time has rows here, the overlay has all rows of that time, and they replace the stored ones. If rows with
@@ -12,7 +12,8 @@ use tidalite_codec::{Rows, RowsRef};
 pub(super) struct Overlay {
     rows: Rows,
     sorted: usize,
-    /// Whether all rows of a time are kept, in arrival order; if false, a time keeps only its newest row.
+    /// Whether all rows with the same time are kept, in arrival order; if false, only the newest row of each time is
+    /// kept.
     keeps_all: bool,
 }
 
@@ -20,8 +21,8 @@ pub(super) struct Overlay {
 const SCANNED_ROWS_MAX: usize = 256;
 
 impl Overlay {
-    /// Creates an overlay of the rows that a series had in the log. If all rows of a time are kept, they ascend in
-    /// time.
+    /// Creates an overlay of the rows that a series had in the log. If all rows with the same time are kept, the rows
+    /// ascend in time.
     pub(super) fn new(rows: Rows, keeps_all: bool) -> Self {
         debug_assert!(
             !keeps_all || rows.view().is_sorted_unique(),
@@ -34,8 +35,8 @@ impl Overlay {
         }
     }
 
-    /// Chooses whether all rows of a time or only the newest one are kept, from the next row on. Existing rows do not
-    /// change.
+    /// Chooses whether all rows with the same time are kept or only the newest one, from the next row on. Existing rows
+    /// do not change.
     pub(super) fn keep_all(&mut self, keeps_all: bool) {
         self.sort();
         self.keeps_all = keeps_all;
@@ -114,7 +115,7 @@ impl Overlay {
         self.view()
     }
 
-    /// The rows; `sort` comes first.
+    /// The rows; `sort` must be called first.
     pub(super) fn view(&self) -> RowsRef<'_> {
         debug_assert!(self.sorted == self.rows.len(), "no row is unsorted");
         self.rows.view()

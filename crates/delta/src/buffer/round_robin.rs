@@ -206,8 +206,9 @@ impl Log {
             let slot = self.slots.get(self.slot_at(at) as usize)?;
             Some(slot.series)
         };
-        // Binary search for `single`, from which on all batches have exactly one row. Each batch has at least one
-        // row, so only such batches begin as many rows before the open batch as there are batches in between.
+        // Binary search for `single`, the first batch from which all batches have exactly one row. Each batch has at
+        // least one row. So a batch and all batches after it have one row each exactly if it begins as many rows before
+        // the open batch as there are batches in between.
         let (mut single, mut after) = (0, open);
         while single < after {
             let middle = usize::midpoint(single, after);

@@ -25,7 +25,7 @@ pub(crate) struct SlotState {
     /// Greatest time of the series in closed batches; valid if `buffered` is true.
     pub(super) time_max: i64,
     pub(super) buffered: bool,
-    /// Whether the series keeps all rows of a time. Its rows in the log then ascend strictly in time.
+    /// Whether the series keeps all rows with the same time. Its rows in the log then ascend strictly in time.
     pub(super) keeps_all: bool,
     /// Index of the overlay that holds the buffered rows of the series, or `NO_OVERLAY`.
     pub(super) overlay: u32,

@@ -8,7 +8,8 @@
 //! push ----------> overlay (one per series that was read): sorted when read, grouped with the rest
 //! ```
 //!
-//! A series that keeps all rows of a time has an overlay as soon as one of its rows is not later than all others.
+//! A series that keeps all rows with the same time has an overlay as soon as one of its rows is not later than all
+//! others.
 //!
 //! Invariants:
 //! 1. If a slot has an overlay, the log has no rows of it; later pushes go to the overlay.
@@ -16,8 +17,8 @@
 //! 3. Between two flush calls, the log exceeds its budget by at most `CHECK_ROWS` rows per layout.
 //! 4. `overlay_bytes` is the sum of the bytes of all overlays, so that a flush check after each row of a series with an
 //!    overlay takes constant time.
-//! 5. The rows in the log of a series that keeps all rows of a time ascend strictly in time, so that no two of them are
-//!    rows of one time.
+//! 5. If a series keeps all rows with the same time, its rows in the log ascend strictly in time, so no two of them
+//!    have the same time.
 
 use crate::buffer::log::{Fill, Log};
 use crate::buffer::overlay::Overlay;
@@ -427,7 +428,8 @@ impl WriteBuffer {
         self.overlays[log.slots[slot.index as usize].overlay as usize].view()
     }
 
-    /// Chooses whether all rows of a time are kept, in push order, or only the newest one, from the next row on.
+    /// Chooses whether all rows with the same time are kept, in push order, or only the newest one, from the next row
+    /// on.
     ///
     /// Buffered rows of a time replace all stored rows of that time. Before another row is added to a stored time, the
     /// caller must therefore push the stored rows, unless `rows_at` shows that the time is already buffered. If all
@@ -454,8 +456,8 @@ impl WriteBuffer {
         self.change_overlay(slot, |overlay| overlay.rows_at(time))
     }
 
-    /// Appends the buffered rows of one time to `rows`, in arrival order. Meant for a series that keeps all rows of a
-    /// time. Like `rows`, moves the buffered rows of the series to an overlay.
+    /// Appends the buffered rows at one time to `rows`, in arrival order. Meant for a series that keeps all rows with
+    /// the same time. Like `rows`, moves the buffered rows of the series to an overlay.
     pub fn copy_rows_at(&mut self, slot: Slot, time: i64, rows: &mut Rows) {
         self.change_overlay(slot, |overlay| overlay.copy_rows_at(time, rows));
     }

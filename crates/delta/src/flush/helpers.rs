@@ -238,8 +238,8 @@ impl Delta {
         }
     }
 
-    /// Installs as leaves all rows of all layouts that may become leaves, with the help of other threads. A layout
-    /// with few such rows is left to this thread, since rows that do not become leaves are copied twice, out of the
+    /// Installs as leaves all rows of all layouts that may become leaves, with the help of other threads. This thread
+    /// flushes a layout with few such rows itself: rows that do not become leaves would be copied twice, out of the
     /// write buffer and back into it.
     fn encode_all<W: PageWrite, S: EncodingSink<W>>(
         &mut self,

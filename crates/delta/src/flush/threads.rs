@@ -62,7 +62,7 @@ impl<E> Default for BackgroundFlush<E> {
     }
 }
 
-/// A log that is lent to helper threads, with these threads.
+/// A log that is lent to helper threads, together with the threads.
 pub(crate) struct Running<E> {
     pub(crate) layout: usize,
     pub(crate) job: Arc<Job<E>>,

@@ -115,7 +115,7 @@ impl OverlapCheck {
     }
 }
 
-/// Rows of which either all become leaves (`link`) or all stay in the delta.
+/// Rows that either all become leaves (`link`) or all stay in the delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) rows: Range<usize>,

@@ -176,7 +176,7 @@ pub(crate) struct Block {
     pub(crate) class: u32,
     pub(crate) series: Vec<u64>,
     pub(crate) rows: Rows,
-    /// Memory for decoding a vector of which only one value is needed.
+    /// Memory for decoding a vector when only one of its values is needed.
     scratch: Vec<u64>,
 }
 
@@ -341,7 +341,7 @@ fn decoded<'s>(
     Ok(&scratch[..rows])
 }
 
-/// An encoded block of which all fields before the payloads have been parsed.
+/// An encoded block with all fields before the payloads parsed.
 struct EncodedBlock<'b> {
     bytes: &'b [u8],
     addr: u64,

@@ -13,7 +13,7 @@ use tidalite_pager::{PageWrite, Result};
 /// Position at which the next step of [`Delta::relocate`] continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeltaPosition {
-    /// Number of the next unit (an extent or a directory), from 1 on; 0 stands for the tail page.
+    /// Number of the next unit (an extent or a directory), counted from 1; 0 is the tail page.
     unit: usize,
     /// Key at which moving continues in the next unit, if the unit is a directory.
     key: Vec<u8>,

@@ -198,7 +198,7 @@ impl Delta {
 }
 
 /// Returns the blocks of a run with their first and last keys. Blocks that an unreadable directory page listed are
-/// taken from `lone`; the last key of such a block is unknown, and its first key stands for it.
+/// taken from `lone`; the last key of such a block is unknown, so its first key is used instead.
 fn blocks_of<R: PageRead>(
     r: &R,
     (run, after): (&Run, Option<Key>),

@@ -2,8 +2,8 @@
 //! handle has the database open; its unsynced meta records, and with them the lazy commits, are then lost.
 //!
 //! After locking a file under this name, a handle checks that the name still denotes that file, which may have been
-//! deleted and created anew in between. A lock on the data file (`join`) identifies the lock file in use, which detects
-//! a lock file deleted while in use, or a data file with two names.
+//! deleted and recreated in between. A lock on the data file (`join`) identifies the lock file in use, which detects a
+//! lock file deleted while in use, or a data file with two names.
 //!
 //! A reader beside a writer registers itself in the lock file, so it needs write permission; and write permission
 //! suffices to stop the writers, or to forge commits. A new lock file is writable for those who may write the data

@@ -40,7 +40,7 @@ pub enum ReadAhead {
 /// (docs/performance/durable-commits.md).
 const ZEROS_BYTES: usize = 64 << 10;
 
-/// A file counts as large if its length exceeds the memory that the process may use, divided by this number.
+/// A file counts as large if its length exceeds 1/`LARGE_PART` of the memory that the process may use.
 const LARGE_PART: u64 = 4;
 
 /// A data file in a file of the operating system, or on a block device.

@@ -224,7 +224,7 @@ pub struct Committed<'a> {
 /// Observer of commits and snapshots, with which a test can check every single write.
 pub trait Observer {
     /// A commit is complete: its pages are written or kept in memory (`unwritten`), and the next commit builds on it.
-    /// The caller of the commit has not been told yet.
+    /// The caller of the commit does not know it yet.
     fn committed(&self, commit: &Committed<'_>);
     /// The flush of commit `txn` and all commits before it begins.
     fn flush_began(&self, txn: u64);

@@ -36,8 +36,8 @@ fn bound(own: &str, read: impl Fn(&str) -> Option<String>) -> u64 {
             }
             _ => continue,
         };
-        // Inside a container, the path may be the one outside of the container, so the limits of the parent groups
-        // are read as well.
+        // Inside a container, the path may be the path that the group has outside the container, so the limits of the
+        // parent groups are read as well.
         let mut path = path.trim_end_matches('/');
         loop {
             let text = read(&format!("{GROUPS}{tree}{path}/{file}"));

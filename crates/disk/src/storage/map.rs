@@ -74,8 +74,8 @@ impl Map {
         Mapped::new(file, from, ProtFlags::READ).map(Self)
     }
 
-    /// Switches readahead off for the map: around single pages the system reads up to megabytes, depending on the disk,
-    /// which displace needed pages if the file is larger than memory.
+    /// Switches readahead off for the map. Otherwise the system may read megabytes around a single page, depending on
+    /// the disk; if the file is larger than memory, these displace pages that are needed.
     pub(super) fn read_single_pages(&self) {
         let start = self.0.start;
         // SAFETY: the range was mapped with this length and lives as long as `self`; the advice changes no byte of

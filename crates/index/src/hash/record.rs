@@ -211,7 +211,7 @@ impl<'r> Record<'r> {
         self.number
     }
 
-    /// The key, as it was given.
+    /// The key as the caller set it, with its upper and lower case.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.bytes[self.key.0..self.key.0 + self.key.1]

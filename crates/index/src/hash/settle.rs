@@ -1,4 +1,4 @@
-//! Determines which entries of a key remain valid, and where the records of the others go.
+//! Determines which entries of a key remain valid, and in which set the records of the others are stored.
 //!
 //! The sets of a hash table are in its part `Sets` (`postings/sets.rs`):
 //!

@@ -56,7 +56,7 @@ impl<'t, R: PageRead> Walk<'t, R> {
         Ok(false)
     }
 
-    /// The current key, in the form of the index.
+    /// The current key as the index stores it.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.group.key

@@ -26,8 +26,8 @@ use crate::table::split::Split;
 use crate::table::tree::{HAS_REFERENCES, Tree};
 use tidalite_pager::{PageWrite, Result};
 
-/// If more than a page divided by this number is free in the last leaf, the leaf is rewritten to use this free space;
-/// otherwise the leaf stays as it is, and the insert begins a new leaf.
+/// If more than 1/`FREE_DIV` of the last leaf is free, the leaf is rewritten to use this free space; otherwise the leaf
+/// stays as it is, and the insert begins a new leaf.
 const FREE_DIV: usize = 4;
 
 /// Callback that receives the key and the value of a row, both borrowed.

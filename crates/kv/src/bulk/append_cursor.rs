@@ -90,7 +90,7 @@ impl AppendCursor {
         self.tail.as_ref().is_some_and(|tail| tail.is_below(key))
     }
 
-    /// Counts consecutive rows that were inserted at the end of the table by a descent; `last` tells whether the newest
+    /// Counts consecutive rows that were inserted at the end of the table by a descent; `last` is true if the newest
     /// row was one of them.
     pub(crate) fn descended<W: PageWrite>(&mut self, tree: &Tree, w: &W, last: bool) -> Result<()> {
         self.tail = None;

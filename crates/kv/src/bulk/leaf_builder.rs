@@ -23,8 +23,7 @@ use crate::page::layout::{
 use crate::page::row_count::weight;
 use tidalite_base::{put_u16, put_u32};
 
-/// A row larger than a page divided by this number is inserted by a descent, so that two laid-out rows always fit one
-/// page.
+/// A row larger than 1/`ROW_DIV` of a page is inserted by a descent, so that two laid-out rows always fit one page.
 const ROW_DIV: usize = 4;
 
 /// As `ROW_DIV`, for a row with a set of values: the set may be as large as a quarter of a page, and the row adds a

@@ -1,8 +1,8 @@
 //! Prefetcher: requests leaves ahead of a scan, in files so large that the kernel reads each page alone
 //! (`PageRead::reads_single_pages`).
 //!
-//! Without it a scan waits for each leaf: it reads 10,000 leaves a second, from a disk that would read a hundred times
-//! as many bytes if the requests came ahead. A `Prefetcher` visits the branches ahead of the cursor and requests their
+//! Without it a scan waits for each leaf and reads 10,000 leaves a second; the same disk delivers a hundred times as
+//! many bytes if leaves are requested ahead. A `Prefetcher` visits the branches ahead of the cursor and requests their
 //! leaves; when it enters a branch it also requests the following branch.
 //!
 //! Invariants
@@ -12,7 +12,7 @@
 //! 3. A prefetcher stays valid while the cursor leaves the last entered leaf by a step in the same direction; after any
 //!    other move, or a turn, the cursor makes a new one.
 //! 4. A prefetcher begins with the next two leaves and doubles its distance as the scan continues, up to `AHEAD_BYTES`,
-//!    so that a short range requests few leaves in vain.
+//!    so that a short range requests few leaves that it does not need.
 
 use crate::cursor::frame::Frame;
 use crate::cursor::sequential_range::SequentialRange;

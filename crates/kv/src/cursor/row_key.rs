@@ -24,8 +24,8 @@ impl RowKey {
         self.len = prefix.len();
     }
 
-    /// Sets the key suffix from a block of fixed length, of which the first `len` bytes are the suffix. Returns false
-    /// if the suffix is longer than a block, or the buffer has no room.
+    /// Sets the key suffix to the first `len` bytes of a block of fixed length. Returns false if the suffix is longer
+    /// than a block, or the buffer has no room.
     #[inline(always)]
     pub(super) fn take_block(&mut self, block: &[u8; BLOCK_BYTES], len: usize) -> bool {
         debug_assert!(

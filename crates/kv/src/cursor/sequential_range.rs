@@ -12,9 +12,9 @@
 //!    prefetcher does not request is read as part of a sequential range.
 //! 2. No kernel readahead happens around a leaf that lies elsewhere: the leaves of a sequential range lie within their
 //!    branch's window, which is at most twice as long as they are.
-//! 3. The bytes read in vain after the end of a sequential range are in proportion to the bytes scanned. Leaves in
-//!    windows earn a credit of their bytes; a range begins only when the credit is `LONG_BYTES`, and each jump to a
-//!    window elsewhere costs `JUMP_BYTES`.
+//! 3. The unneeded bytes that are read after the end of a sequential range are in proportion to the bytes scanned.
+//!    Leaves in windows earn a credit of their bytes; a range begins only when the credit is `LONG_BYTES`, and each
+//!    jump to a window elsewhere costs `JUMP_BYTES`.
 //! 4. It is only a hint: in a hostile file pages may be read by the wrong method, but they are verified as always.
 
 use crate::cursor::frame::Frame;

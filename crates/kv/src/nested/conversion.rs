@@ -12,10 +12,10 @@ use crate::table::free::OldPayload;
 use crate::table::tree::{HAS_REFERENCES, Tree};
 use tidalite_pager::{PageRead, PageWrite, Result};
 
-/// Maximum size of an inline table: a page divided by this number.
+/// Maximum size of an inline table: 1/`INLINE_DIV` of a page.
 const INLINE_DIV: usize = 4;
 
-/// Maximum size at which a table in one leaf becomes inline again: a page divided by this number.
+/// Maximum size at which a table in one leaf becomes inline again: 1/`SHRINK_DIV` of a page.
 const SHRINK_DIV: usize = 8;
 
 /// True if an inline table with these bytes is small enough, both by itself and in the row of a key of this length.

@@ -344,8 +344,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Changes the table at the end of a path of keys; `missing` tells how to treat tables on the path that do not
-    /// exist. Returns `None` if a table is missing and was not created; nothing was changed then.
+    /// Changes the table at the end of a path of keys; `missing` determines what happens to tables on the path that do
+    /// not exist. Returns `None` if a table is missing and was not created; nothing was changed then.
     ///
     /// # Errors
     /// `Refused` if a key of the path holds a value; `Limit` for too deep a path; errors of `change`. If `change`

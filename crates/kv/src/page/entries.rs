@@ -1,11 +1,11 @@
 //! Entries collected from pages: computes the size of a page that would hold them, chooses a split point, and writes
 //! them to pages. This is the slow path of every change; `edit.rs` is the fast path.
 //!
-//! Two pages always suffice for the entries of one page plus one more. Under the old page's prefix the
-//! entries take at most a page plus half of a page's space (invariant 6 of `layout.rs`). Filling the left
-//! page until the next entry does not fit leaves at most that much for the right one. Each side's own prefix
-//! is at least as long as the old one. A new key that does not begin with the old prefix sorts before or
-//! after all others, and then the unchanged old page is one of the two sides.
+//! Two pages always suffice for the entries of one page plus one more. Under the old page's prefix the entries take at
+//! most a page plus half of a page's space (invariant 6 of `layout.rs`). If the left page is filled until the next
+//! entry does not fit, at most that much is left for the right page. Each side's own prefix is at least as long as the
+//! old one. A new key that does not begin with the old prefix sorts before or after all others, and then the unchanged
+//! old page is one of the two sides.
 
 use crate::page::edit::{self, put_cell, put_slot};
 use crate::page::key::{Key, KeyBuf, prefix_bytes_max, read_rest};
@@ -18,8 +18,7 @@ use std::ops::Range;
 use tidalite_base::{put_u16, put_u32};
 use tidalite_pager::{PageRead, Result};
 
-/// A split point may be away from the middle by a page's bytes divided by this number, if that gives a shorter
-/// separator.
+/// A split point may be up to 1/`SPLIT_SLACK_DIV` of a page away from the middle, if that gives a shorter separator.
 const SPLIT_SLACK_DIV: usize = 8;
 
 /// An entry with its key in two parts, borrowed from a copy of its page.

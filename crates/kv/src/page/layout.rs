@@ -31,8 +31,8 @@
 //! 5. Cells lie in `heap .. page size`, do not overlap, and with `dead` bytes fill it.
 //! 6. A cell with its slot takes at most half of a page's space (`cell_bytes_max`), so
 //!    an overfull page can always be split in two.
-//! 7. A leaf that contains a nested table, inline or not, has the flag `NESTED`. Code that seals,
-//!    frees or checks pages reads the cells of these leaves only.
+//! 7. A leaf that contains a nested table, inline or not, has the flag `NESTED`. Code that seals, frees or checks pages
+//!    reads only the cells of these leaves.
 //! 8. The flags `WHOSE` describe the table: each of its pages has them.
 //! 9. `ASCENDS` is a hint on leaves (`table/sequential.rs`); nothing else depends on it.
 

@@ -1,9 +1,8 @@
 //! Computes how much of a page to prefetch into the processor's cache before a search reads it.
 //!
-//! The page header gives the place of the slots, and a slot the place of its cell. A page that is not in the
-//! processor's
-//! cache thus costs three waits in sequence, unless header and slots are prefetched together as soon as the next page
-//! is known.
+//! The page header contains the place of the slots, and a slot contains the place of its cell. A page that is not in
+//! the processor's cache thus costs three waits in sequence, unless header and slots are prefetched together as soon as
+//! the next page is known.
 
 use crate::page::layout::{NARROW_PAGE_MAX, PREFIX_AT, slot_bytes};
 use tidalite_base::prefetch;

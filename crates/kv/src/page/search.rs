@@ -94,8 +94,8 @@ impl Node<'_> {
         from + first_head(heads, below)
     }
 
-    /// Leaf only: the part of the keys between the row at `index` and the next one that come before `key`, if they are
-    /// spread evenly.
+    /// Leaf only: the estimated fraction of the keys between the row at `index` and the next row that are below `key`,
+    /// assuming that keys are spread evenly.
     #[inline]
     pub(crate) fn share(&self, index: usize, key: &[u8]) -> Option<f32> {
         let suffix = key.strip_prefix(self.prefix())?;

@@ -66,9 +66,9 @@ impl Tree {
     /// `Corrupt`, `Io`.
     ///
     /// # Cost
-    /// One page per level; more if no row of the leaf that would hold `key` is less. A value in an extent is fetched
-    /// into the processor's cache at the place where `key` divides the keys between the row and the next one, for
-    /// callers that keep sorted entries in values.
+    /// One page per level; more if no row of the leaf that would hold `key` is less. For callers that keep sorted
+    /// entries in values: if the value is in an extent, prefetches the part of it where `key` is expected, assuming
+    /// that keys are spread evenly between the row and the next row.
     pub fn floor<'r, R: PageRead>(
         &self,
         r: &'r R,

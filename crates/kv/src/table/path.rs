@@ -140,7 +140,7 @@ impl Tree {
     }
 
     /// Makes every page on a path that was only read the transaction's own, so that the position need not be searched
-    /// again. `at_end` tells whether an entry inserted there comes after all rows of the table.
+    /// again. `at_end` is true if an entry inserted there comes after all rows of the table.
     pub(crate) fn own_read_path<W: PageWrite>(
         &mut self,
         w: &mut W,

@@ -18,8 +18,8 @@ use crate::table::sequential::SequentialInserts;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// Two leaves share their entries if a page divided by this number then stays free in each; otherwise they become three
-/// leaves.
+/// Two leaves share their entries if 1/`REDISTRIBUTE_ROOM_DIV` of a page then stays free in each; otherwise they become
+/// three leaves.
 const REDISTRIBUTE_ROOM_DIV: usize = 8;
 
 /// Two neighbouring leaves, and the separator between them in their parent.

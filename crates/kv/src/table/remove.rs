@@ -1,8 +1,8 @@
 //! Removes rows: an edit of the leaf in place, then rebalancing of sparse pages upward.
 //!
-//! An empty page is freed and removed from its parent. A sparse page is merged with a neighbour if both fit
-//! in one page with room to spare; else the two share their entries evenly. A root branch with
-//! one child is replaced by the child.
+//! An empty page is freed and removed from its parent. A sparse page is merged with a neighbour if both fit in one page
+//! with room to spare; otherwise the entries are divided evenly between the two. A root branch with one child is
+//! replaced by the child.
 
 use crate::error::damaged;
 use crate::page::edit;
@@ -16,11 +16,11 @@ use crate::table::split::Split;
 use crate::table::tree::Tree;
 use tidalite_pager::{Counters, PageWrite, Ptr, Result};
 
-/// A page is sparse if its used bytes are less than the page size divided by this number.
+/// A page is sparse if less than 1/`SPARSE_DIV` of its bytes are used.
 const SPARSE_DIV: usize = 4;
 
-/// Two pages are merged if the result leaves at least a page divided by this number free, so that the next insert does
-/// not split it again.
+/// Two pages are merged if at least 1/`MERGE_ROOM_DIV` of the resulting page is free, so that the next insert does not
+/// split it again.
 const MERGE_ROOM_DIV: usize = 8;
 
 /// Result of rebalancing a sparse page with a neighbour.

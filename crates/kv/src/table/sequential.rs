@@ -39,7 +39,7 @@ const RUN_INSIDE_DIV: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SequentialInserts {
     No,
-    /// The newest rows of the leaf ascend; but so do they if the whole leaf was written at once.
+    /// The newest rows of the leaf ascend; but they also ascend if the whole leaf was written at once.
     Maybe,
     Yes,
 }

@@ -6,8 +6,8 @@
 //! | 32 B | u64  |48 b|   |   u8   |  u8   | 48 b  |   u64    |
 //! ```
 //!
-//! Flags: 1 = table of sets (`rows` then counts pairs, `keys` the keys; else `keys` is 0); 2 = there may be rows with
-//! an extent or a nested table, so leaves have to be read before they are freed.
+//! Flags: 1 = table of sets (`rows` then counts pairs and `keys` counts keys; otherwise `keys` is 0); 2 = there may be
+//! rows with an extent or a nested table, so leaves have to be read before they are freed.
 //!
 //! The root of a nested table takes 28 bytes in its parent's leaf: a child in the form that a branch stores, the height
 //! and the flags. It takes 36 bytes if the table's sequence has begun: then the next number follows.

@@ -475,8 +475,8 @@ fn check_cells(node: &Node<'_>, page_size: usize) -> Result<()> {
 }
 
 impl Tree {
-    /// Checks that keys ascend inside the span of keys of their page, that their heads are right, and that exactly
-    /// those keys have an extent that are too long for the page.
+    /// Checks that keys ascend inside the span of keys of their page, that their heads are right, and that a key has an
+    /// extent exactly if it is too long for the page.
     fn check_keys<R: PageRead>(
         &self,
         r: &R,

@@ -9,7 +9,7 @@ use tidalite_base::TxnId;
 pub struct LostCommits {
     /// The newest commit that was found. The open file shows the data of this commit.
     pub found: TxnId,
-    /// The newest commit of which the file contains any trace.
+    /// The newest commit that left any trace in the file.
     pub newest: TxnId,
     /// The part of the file that was damaged.
     pub cause: LossCause,

@@ -11,13 +11,12 @@
 //!
 //! The header's birth is the transaction. `sequence` counts durable commits; the meta record with sequence number s
 //! goes to pair s mod 2 of the meta blocks. `pages` is the length of the file in pages. A change is `(page u64, count
-//! << 1 | used)`: the use of a page range where it differs from the free-space structure under `free root`; changes
-//! do not overlap. A pending range is `(page, count, birth, freed)`: in use for a snapshot of transaction t with
-//! birth <= t < freed, and free otherwise. `confirmations` u16 is 0 in a meta record as committed, see
-//! `Confirmation`. The durable record (sequence number, checksum, boot id; checksum of the next meta record) is the
-//! base of an unsynced meta record in the lock file; zero in the data file. The pointer to the free space of the
-//! second file (32 B) is at 1920, behind the app area; then, at 1952, `(page, pages, birth)` of the redo log, or
-//! zeros; zeros follow to 2048.
+//! << 1 | used)`: the use of a page range where it differs from the free-space structure under `free root`; changes do
+//! not overlap. A pending range is `(page, count, birth, freed)`: in use for a snapshot of transaction t with birth <=
+//! t < freed, and free otherwise. `confirmations` u16 is 0 in a meta record as committed, see `Confirmation`. The
+//! durable record (sequence number, checksum, boot id; checksum of the next meta record) is the base of an unsynced
+//! meta record in the lock file; zero in the data file. The pointer to the free space of the second file (32 B) is at
+//! 1920, after the app area; then, at 1952, `(page, pages, birth)` of the redo log, or zeros; zeros follow to 2048.
 
 use super::header::{HEADER_BYTES, Header, seal_block};
 use super::kind::Kind;

@@ -32,8 +32,8 @@ use crate::format::layout::{first_page, is_large_page};
 use crate::format::meta::FreedRange;
 use crate::format::ptr::Ptr;
 
-/// Maximum number of list pages that one write transaction takes from the stacks of holders that have ended. They
-/// have at most 16 x 125 ranges, or 16 x 32,000 pages if these are close together.
+/// Maximum number of list pages that one write transaction takes from the stacks of holders that have ended. These
+/// lists have at most 16 x 125 ranges, or 16 x 32,000 pages if the pages are close together.
 pub(crate) const LISTS_PER_COMMIT: usize = 16;
 
 /// Maximum number of changes kept in memory, since more do not fit into a meta record.

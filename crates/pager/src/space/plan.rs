@@ -14,11 +14,11 @@ use crate::format::meta::{FreedRange, fit};
 use crate::format::ptr::Ptr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of extents into which the pages of a rewrite may be split. The meta record keeps room for as many
-/// entries.
+/// Minimum number of extents into which the pages of a rewrite may be split. The meta record reserves room for this
+/// many entries.
 const PIECES_MIN: usize = 8;
 
-/// Number of changes from which on rewriting the bitmaps is better than writing a list to a stack.
+/// Number of changes from which rewriting the bitmaps is better than writing a list to a stack.
 const CHANGES_MANY: usize = 48;
 
 /// Determines which freed ranges are moved to the stacks in the file.
@@ -26,7 +26,7 @@ const CHANGES_MANY: usize = 48;
 pub(super) enum Level {
     /// No freed ranges are moved; all of them stay in the meta record.
     Inline,
-    /// Freed ranges are moved if a snapshot retains them that is older than the durable commits that are kept. Such
+    /// Freed ranges are moved if they are retained by a snapshot that is older than the kept durable commits. Such
     /// ranges are likely to be retained for long.
     Lasting,
     /// All freed ranges are moved.

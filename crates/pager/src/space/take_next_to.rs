@@ -228,8 +228,8 @@ mod tests {
         assert!(grown <= 2 * 256, "{grown} pages");
     }
 
-    /// Each commit changes a hundred leaves, of which a dozen are full and therefore split. The pages of a commit
-    /// must form few ranges.
+    /// Each commit changes a hundred leaves; a dozen of these are full and therefore split. The pages of a commit must
+    /// form few ranges.
     #[test]
     fn a_large_commit_is_few_ranges() {
         let mut file = File::new(2000, 112);

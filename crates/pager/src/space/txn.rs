@@ -8,7 +8,7 @@ use crate::format::page_map::PageSet;
 /// Initial capacity of the set of freed single pages, which is enough for a transaction of a few rows.
 const SINGLE: usize = 28;
 
-/// The set of freed ranges. A transaction of ten thousand random rows frees as many scattered single pages. The
+/// The set of freed ranges. A transaction of ten thousand random rows frees ten thousand scattered single pages. The
 /// numbers of single pages are in a hash table with constant-time lookup; only longer ranges are in a set of ranges.
 #[derive(Debug, Default)]
 pub(super) struct FreedPages {

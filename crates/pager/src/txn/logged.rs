@@ -21,7 +21,7 @@ const ZEROS_BYTES: u64 = 64 << 10;
 /// their differences are as long as the data. The limit is twice the limit of a log entry, since half of the bytes
 /// may be the unused ends of last pages.
 const COMMIT_EXTENT_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX as u64;
-/// In a file with a maximum length, the redo log takes at most one n-th of that length, where n is this number.
+/// In a file with a maximum length, the redo log takes at most 1/`PART_OF_BOUNDED` of that length.
 const PART_OF_BOUNDED: u64 = 8;
 /// Minimum useful length of a redo log in blocks.
 const BLOCKS_MIN: u64 = 4;

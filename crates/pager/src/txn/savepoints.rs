@@ -35,7 +35,7 @@ impl Token {
 }
 
 /// A state of a write transaction to which the transaction can be rolled back. Dropping a savepoint costs nothing and
-/// releases the pages that are needed only for it.
+/// releases the pages that only the savepoint needs.
 #[derive(Debug)]
 pub struct Savepoint {
     token: Arc<Token>,

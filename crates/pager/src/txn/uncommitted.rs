@@ -165,7 +165,7 @@ impl PageRead for UncommittedRead {
     }
 
     fn bytes(&self, addr: u64, len: usize) -> Result<PageRef<'_>> {
-        // It is unknown here whether the bytes belong to the transaction, so they are copied as if they did.
+        // Whether the bytes belong to the transaction is unknown here, so they are copied as if they did.
         self.unless_ended(self.inner.files.read_owned(addr, len, self.end))
     }
 

@@ -56,8 +56,8 @@ const RESERVE_PAGES_MIN: u64 = 64;
 /// pages. The extra pages are for the free-space structure, and for copies that are a page longer than their
 /// original.
 const RESERVE_SPARE_PAGES: u64 = 4;
-/// Transactions that free slightly fewer pages than they allocate may use up one n-th of the reserve (at least a
-/// page), where n is this number.
+/// Transactions that free slightly fewer pages than they allocate may use up 1/`RESERVE_WORN_PART` of the reserve, but
+/// at least one page.
 const RESERVE_WORN_PART: u64 = 8;
 
 /// Maximum number of entries of the map `ends` for each live transaction; a longer map is pruned.
@@ -475,9 +475,9 @@ impl Writer {
         reserve_for(in_use + more, files)
     }
 
-    /// Returns an error unless a transaction that has used the reserve frees as many pages as it allocates, or leaves
-    /// the reserve nearly whole. Deleting a few rows copies a leaf, and the copy, or a page above it, may be a page
-    /// longer. At most an eighth of the reserve may be lost this way.
+    /// Checks a transaction that has used the reserve: returns an error unless it frees as many pages as it allocates,
+    /// or leaves the reserve nearly whole. Deleting a few rows copies a leaf, and the copy, or a page above it, may be
+    /// a page longer. At most an eighth of the reserve may be lost this way.
     pub(crate) fn check_reserve(&self, files: &Files, txn: &TxnSpace) -> Result<()> {
         // The reserve is computed for the start of the transaction. The copies that the transaction has made count as
         // in use now, but they replace pages that it frees.

@@ -104,7 +104,7 @@ impl ValueRange {
     }
 }
 
-/// How many rows of a part of the tree match, as far as its statistics tell.
+/// How many rows of a part of the tree match, as far as its statistics show this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matched {
     Nothing,

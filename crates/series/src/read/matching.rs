@@ -1,4 +1,4 @@
-//! The rows with values in given ranges, as if the series had no others.
+//! A view of the rows with values in given ranges, as if the series had no other rows.
 //!
 //! Parts of the tree whose extremes rule out a match are skipped unread in every query; parts in which every row
 //! matches are folded unread.

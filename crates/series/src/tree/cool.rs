@@ -22,7 +22,8 @@ use tidalite_pager::{Error, Kind, PageRead, PageWrite, Result};
 pub struct Cooling {
     /// Number of rows that may still be read; the last leaf may exceed this.
     pub rows_left: u64,
-    /// Leaves are rewritten only if that saves one part in this number of their bytes; 0: however much it saves.
+    /// Leaves are rewritten only if this saves at least one n-th of their bytes, where n is this number; with 0 they
+    /// are always rewritten.
     pub saving_part: u64,
     /// Number of rows that the step has read.
     pub looked: u64,
@@ -213,8 +214,8 @@ impl<W: PageWrite> Edit<'_, W> {
         step.leaves += ends.len() as u64;
         step.bytes_before = step.bytes_before.saturating_add(bytes);
         step.rows += rows.len() as u64;
-        // Joined leaves may be larger than before. A short leaf may be small because its rows have a constant step up
-        // to its end; this advantage is lost when these rows come in the middle of a vector of a longer leaf.
+        // Joined leaves may be larger than before. A short leaf may be small because its rows have a constant step;
+        // this advantage is lost if these rows end up in the middle of a vector of a longer leaf.
         if ends.len() > 1 && joined >= bytes {
             let mut begin = 0;
             for end in ends {

@@ -107,8 +107,8 @@ impl<W: PageWrite> Edit<'_, W> {
             .collect()
     }
 
-    /// Inserts rows below a list of links: each link takes the rows from its begin up to the next link's begin; the
-    /// first link also takes the rows before it.
+    /// Inserts rows below a list of links: each link takes the rows from its start up to the start of the next link;
+    /// the first link also takes the rows before it.
     pub(crate) fn insert(
         &mut self,
         level: u8,

@@ -30,8 +30,8 @@ pub(crate) trait Visitor {
     /// An error ends the walk.
     fn link(&mut self, level: u8, entry: &Entry) -> Result<Step>;
 
-    /// Called for each node that was read, before its links are visited. The links have no statistics if these are
-    /// damaged.
+    /// Called for each node that was read, before its links are visited. The links have no statistics if the statistics
+    /// are damaged.
     ///
     /// # Errors
     /// An error ends the walk.

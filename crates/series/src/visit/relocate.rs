@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{Kind, PageRead, PageWrite, Result};
 
-/// Sparse extents are rewritten only if their dead bytes exceed the bytes of all extents divided by this number, plus
-/// two pages.
+/// Sparse extents are rewritten only if their dead bytes exceed 1/`DEAD_PART_MAX` of the bytes of all extents, plus two
+/// pages.
 const DEAD_PART_MAX: u64 = 32;
-/// Rewriting ends when the dead bytes are at most the bytes of all extents divided by this number. This limit is far
+/// Rewriting ends when the dead bytes are at most 1/`DEAD_PART_LEFT` of the bytes of all extents. This limit is far
 /// enough below `DEAD_PART_MAX` that the next compaction does not start again.
 const DEAD_PART_LEFT: u64 = 64;
 /// In an extent with fewer pages than this, the unused end of the last page counts as dead: many such extents together
@@ -30,7 +30,7 @@ const SHORT_PAGES: u64 = 8;
 /// The blocks to move: everything from a boundary address on, and all leaves of some extents.
 #[derive(Clone, Debug, Default)]
 pub struct Moving {
-    /// Address in bytes from which on all blocks are moved.
+    /// Address in bytes; all blocks at or after it are moved.
     pub boundary: u64,
     /// The extents to rewrite, by address, with their length in bytes.
     extents: BTreeMap<u64, u64>,

@@ -32,7 +32,7 @@ use tidalite::relation::{ColumnType, KeyBounds, Relation, RowKey, Rows, Schema};
 /// Number of rows at which a scan is divided among several threads.
 const ROWS_PER_THREAD: u64 = 32 << 10;
 
-/// Minimum number of rows of the first batch, for a scan of which the query wants only a few rows.
+/// Minimum number of rows of the first batch, for a query that needs only a few rows of the scan.
 const FIRST_BATCH_ROWS_MIN: usize = 16;
 
 /// Number of batches that are buffered for the operators above.

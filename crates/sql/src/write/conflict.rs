@@ -44,7 +44,7 @@ pub(crate) enum Action {
     Update(Box<DoUpdate>),
 }
 
-/// The clause as written in the statement; by default there is none.
+/// The clause as written in the statement; empty if the statement has no such clause.
 #[derive(Clone, Default)]
 pub(crate) struct Clause {
     target: Option<Vec<String>>,

@@ -19,11 +19,11 @@ use crate::types::schema::Schema;
 
 /// Replacement of old rows by figures of windows; part of a [`Retention`](crate::retention::Retention) policy.
 ///
-/// The rows of the windows are stored in a series of their own: its metric is that of the source, a dot and the suffix,
-/// its tags are the same (`power{farm="hb"}` and `power.1h{farm="hb"}`). A row has the start of its window as its time,
-/// and a column for each numeric column of the source and figure: `mean(speed)`; plain `mean` for a column called
-/// `value`. Numbers are nullable floats, counts integers. The annotation `downsampled` of that series says how far the
-/// source is replaced; it must not be changed.
+/// The rows of the windows are stored in a series of their own: its metric is the metric of the source, a dot and the
+/// suffix; its tags are those of the source (`power{farm="hb"}` and `power.1h{farm="hb"}`). A row has the start of its
+/// window as its time, and a column for each numeric column of the source and figure: `mean(speed)`; plain `mean` for a
+/// column called `value`. Numbers are nullable floats, counts integers. The annotation `downsampled` of that series
+/// says how far the source is replaced; it must not be changed.
 ///
 /// The last replaced row with a value of each column stays in the source, so that changes and integrals continue
 /// without a gap. Rows that arrive later for a window that is already replaced are added to its count, sum and

@@ -95,8 +95,8 @@ pub(crate) fn find_table<R: PageRead>(
     Ok(Some(entry))
 }
 
-/// Returns an error for a nested table whose root is already in `met`: in a file made to attack, many paths could lead
-/// to one table, and a walk would read it once per path.
+/// Returns an error for a nested table whose root is already in `met`: in a hostile file, many paths could lead to one
+/// table, and a walk would read it once per path.
 pub(crate) fn expect_first_time(tree: &Tree, met: &mut HashSet<u64>) -> Result<()> {
     let root = tree.root();
     if !root.is_null() && !met.insert(root.addr) {

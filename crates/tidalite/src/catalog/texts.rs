@@ -497,8 +497,8 @@ pub(crate) fn check<R: PageRead>(
 }
 
 /// Copies an entry of a damaged file's text table for a series that has a new id in the new file; entries of a column
-/// without texts are skipped. Of two blocks with the same key, the one with more texts, which is newer, stays. The
-/// lookup entries are rebuilt from the texts found.
+/// without texts are skipped. If two blocks have the same key, the one with more texts is kept, because it is newer.
+/// The lookup entries are rebuilt from the texts found.
 pub(crate) fn take_over<W: PageWrite>(
     w: &mut W,
     tree: &mut Tree,

@@ -70,7 +70,7 @@ impl HashTableOptions {
     }
 
     /// Whether keys that differ only in the case of letters are the same key. Keys must then be of the type `str` or
-    /// `String` without NUL, or plain bytes that are valid UTF-8. The record keeps the key as it was given.
+    /// `String` without NUL, or plain bytes that are valid UTF-8. The record keeps the key as it was set.
     #[must_use]
     pub fn fold_case(mut self, fold_case: bool) -> Self {
         self.0.fold_case = fold_case;

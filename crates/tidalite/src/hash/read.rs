@@ -25,7 +25,7 @@ pub struct HashTable<'a, K: ?Sized = [u8], V: ?Sized = [u8]> {
 pub struct HashRecord<K, V> {
     /// Number of the record, from 0, in the order in which records were written.
     pub number: u64,
-    /// The key, as it was given.
+    /// The key as it was set, with its upper and lower case.
     pub key: K,
     /// The value; `None` if this record is the removal of its key, or of one record of its key.
     pub value: Option<V>,

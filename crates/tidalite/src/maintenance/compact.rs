@@ -34,7 +34,7 @@ const PAGES_MIN: u64 = 16;
 /// of sparse extents.
 const PASSES_MAX: u32 = 8;
 /// Maximum number of consecutive passes that gain nothing. One such pass is allowed: if free space was fragmented, a
-/// large extent had to go to the end of the file, and only then became the pages that it left contiguous.
+/// large extent had to move to the end of the file, and only this made the pages that it left contiguous.
 const FRUITLESS_MAX: u32 = 2;
 /// The boundary of a pass is this fraction of the pages in use, and two pages, beyond the pages in use. The slack
 /// allows for free fragments that are too small for anything.

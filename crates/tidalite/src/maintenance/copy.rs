@@ -98,8 +98,8 @@ impl<'a> DatabaseCopy<'a> {
     }
 }
 
-/// Creates a nameless temporary file in `folder`, else beside `file` if that folder is writable, else in the system's
-/// folder for temporary files.
+/// Creates a nameless temporary file: in `folder` if it is given, otherwise in the folder of `file` if that is
+/// writable, otherwise in the system's folder for temporary files.
 fn temporary(folder: Option<&Path>, file: Option<&Path>) -> Result<FileStorage> {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     let made = |folder: &Path| {
@@ -266,7 +266,7 @@ fn discard(path: &Path) {
 }
 
 /// Copies a table with all nested tables. Recursion is as deep as tables are nested. `copied` holds the roots of the
-/// nested tables copied so far, because in a file made to attack many paths may lead to one table.
+/// nested tables copied so far, because in a hostile file many paths may lead to one table.
 fn copy_table(
     from: &Table<'_>,
     to: &mut TableMut<'_>,

@@ -1,8 +1,8 @@
 //! The search of all series for old leaves that are not cold.
 //!
 //! The series are examined in the order of their ids, some thousands at a time, so that a call needs little memory and
-//! ends in its time, however many series there are. Maintenance stores in memory how far a call came, and the next call
-//! goes on from there.
+//! ends in its time, however many series there are. Maintenance remembers in memory how far a call got, and the next
+//! call continues from there.
 
 use crate::catalog::entries::{SeriesInfo, decode_id, id_key};
 use crate::catalog::retention::nanos;

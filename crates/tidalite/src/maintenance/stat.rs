@@ -136,8 +136,7 @@ impl ReadTxn {
     fn fill(&self, stat: &mut Stat) -> Result<()> {
         for name in self.tables()? {
             stat.tables += 1;
-            // Counts are read from the file. In a file made to attack their sum may overflow, so the addition
-            // saturates.
+            // Counts are read from the file. In a hostile file their sum may overflow, so the addition saturates.
             let found =
                 crate::catalog::table_roots::find_table(&self.cache.roots, &self.pages, &name)?;
             let entries = found.map_or(0, |entry| entry.tree.len());

@@ -25,7 +25,7 @@ pub enum Fill {
     Value(f64),
 }
 
-/// Derives the value of a window from its statistics.
+/// Function that derives the value of a window from its statistics.
 type Value<'w, A> = Box<dyn Fn(&A) -> Option<f64> + 'w>;
 
 /// Consecutive windows with one figure each; see [`GroupWindow::filled`].

@@ -149,7 +149,7 @@ impl ReadTxn {
     }
 }
 
-/// The figure by which others with the same meaning are stored.
+/// Returns the figure under which a figure is stored: figures with the same meaning share one.
 fn normal(figure: Figure) -> Figure {
     match figure {
         Figure::Percentile(50.0) => Figure::Median,
@@ -182,8 +182,8 @@ impl<'s> History<'s> {
     /// several stored windows, or stored windows and rows, is combined from them: number, sum, extremes, first, last,
     /// delta, increase and integral from themselves, mean from number and mean or sum, spread from the extremes,
     /// deviation from number, mean and deviation. An integral is `None` where windows between stored ones are missing,
-    /// because they had no rows. Where windows of the asked width are stored with all figures, only these are read, so
-    /// that a median of days comes from stored days, even if hours are stored, too. Rows that arrived late, before
+    /// because they had no rows. Where windows of the requested width are stored with all figures, only these are read,
+    /// so that a median of days comes from stored days, even if hours are stored, too. Rows that arrived late, before
     /// the [`border`](Self::border), count once maintenance has added them to their windows.
     ///
     /// # Errors
@@ -269,8 +269,9 @@ impl<'s> History<'s> {
         Ok(windows)
     }
 
-    /// The levels to read with the times that each answers for, the coarsest first: the one that has these windows with
-    /// all figures, as far back as any, or else all.
+    /// The levels to read, coarsest first, each with the time range for which it is used. This is a single level if
+    /// that level stores exactly these windows with all figures and reaches as far back as every other level; otherwise
+    /// all levels are used.
     fn levels_for(
         &self,
         grid: &Grid,

@@ -35,8 +35,8 @@ impl Cursor<'_> {
         Ok(self.current())
     }
 
-    /// Moves to the row at `t`, else to the last row before `t`, else to the first row after `t`; returns which of
-    /// these it is. The search of the LMDB time-series engine behaves likewise.
+    /// Moves to the row at `t`; if there is none, to the last row before `t`; if there is none either, to the first row
+    /// after `t`. Returns which of these it is. The search of the LMDB time-series engine behaves likewise.
     ///
     /// ```
     /// # use std::sync::Arc;

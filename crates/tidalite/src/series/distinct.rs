@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Two rows are equal if their times and all their columns are: numbers by their bits (NaN equals the same NaN, 0.0
-//! differs from -0.0), null equals null, texts by content, whatever their numbers. The rows of a time are a set ordered
-//! by first arrival: of A, B, A the second A is ignored, and B stays the last. Of the places that store rows (write
-//! buffer, delta, leaves), the newest one that has a time has all rows of that time, so only one place is compared, and
-//! lower layers and readers need no knowledge of this policy.
+//! differs from -0.0), null equals null, texts by content, whatever their numbers. The rows at one time are a set
+//! ordered by first arrival: of A, B, A the second A is ignored, and B stays the last. Rows are stored in several
+//! places (write buffer, delta, leaves). The newest place that has a time has all rows at that time, so only one place
+//! is compared, and lower layers and readers need no knowledge of this policy.
 //!
 //! Invariants: 1. Before a row is buffered, it is compared with all rows of its time, by `Seen` or within its batch. 2.
 //! An ignored row adds no text to the series if it was inserted with its texts. The invariants of `Seen` are in
@@ -133,7 +133,7 @@ impl SeriesMut<'_> {
         }))
     }
 
-    /// The existing rows of a time, with their fingerprints; from the cache if possible.
+    /// The existing rows at a time, with their fingerprints; from the cache if possible.
     fn seen_at(&mut self, time: i64) -> Result<Box<Seen>> {
         let now = (time, self.txn.write_buffer.flush_count());
         let columns = self.info().schema.columns.len();

@@ -135,7 +135,7 @@ mod sealed {
 /// The figures that a query returns: a single one, an array, or a slice if the figures are known only at run time. The
 /// returned values have the same layout. A query that does not choose returns [`AllFigures`].
 pub trait Figures: sealed::Sealed {
-    /// For all figures an [`Aggregate`]; else the value of the single figure, an array of values, or a vector of
+    /// An [`Aggregate`] for all figures; otherwise the value of the single figure, an array of values, or a vector of
     /// values. A value is `None` if there is nothing to derive it from.
     type Values: Send;
 

@@ -1,4 +1,4 @@
-//! Series that keep all rows of a time, or all different ones (`distinct.rs`).
+//! Series that keep all rows with the same time, or all different ones (`distinct.rs`).
 //!
 //! ```text
 //! row ──> newer than every row? ──yes──────────────────────────────────────────────> buffered
@@ -7,12 +7,12 @@
 //!                           └─no──> stored ones (delta, leaves) are buffered first ─> buffered after them
 //! ```
 //!
-//! Of the places that store rows (write buffer, delta, leaves), the newest one that has a time has all rows of that
-//! time, in order of arrival, and lower layers treat them as one: merging, installing and reading take the rows of a
-//! time from one place, and doing so twice changes nothing. The writer pays for this: a row at a time whose rows were
+//! Rows are stored in several places (write buffer, delta, leaves). The newest place that has a time has all rows at
+//! that time, in order of arrival, and lower layers treat them as one: merging, installing and reading take the rows of
+//! a time from one place, and doing so twice changes nothing. The writer pays for this: a row at a time whose rows were
 //! flushed costs a search, and these rows are written once more.
 //!
-//! Invariants: 1. If one row of a time is in the write buffer, all rows of that time are (`WriteBuffer::keep_all`);
+//! Invariants: 1. If the write buffer has one row at a time, it has all rows at that time (`WriteBuffer::keep_all`);
 //! they are therefore added without a flush in between. 2. `Guard::last` describes rows in the write buffer, as long as
 //! `WriteBuffer::flush_count` is unchanged.
 
@@ -27,7 +27,7 @@ use tidalite_delta::{LEAF_ROWS, time_rows_max};
 use tidalite_series::{Found, View};
 
 impl SeriesMut<'_> {
-    /// Whether the merge policy keeps several rows of one time.
+    /// Whether the merge policy keeps several rows with the same time.
     pub(crate) fn keeps_several(&self) -> bool {
         self.info().merge.keeps_several()
     }
@@ -120,7 +120,7 @@ impl SeriesMut<'_> {
                 self.expect_room(same.len())?;
             }
         }
-        // New rows of a time that is already buffered must be added before that time is flushed.
+        // New rows at a time that is already buffered must be added before that time is flushed.
         let late = newest.map_or(0, |newest| all.times().partition_point(|&t| t <= newest));
         self.stage_whole_times(all, late)?;
         self.note_all(rows.times().last().copied().into_iter());
@@ -142,7 +142,7 @@ impl SeriesMut<'_> {
     }
 
     /// Adds rows to the write buffer and flushes it as often as required, but neither among the first `together` rows,
-    /// nor between two rows of one time.
+    /// nor between two rows with the same time.
     fn stage_whole_times(&mut self, rows: RowsRef<'_>, together: usize) -> Result<()> {
         let mut at = 0;
         while at < rows.len() {
@@ -155,7 +155,7 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// Checks that this number of rows of one time fits in a vector of a leaf and in a block of a run.
+    /// Checks that this number of rows with the same time fits in a vector of a leaf and in a block of a run.
     pub(crate) fn expect_room(&self, rows: usize) -> Result<()> {
         expect_rows_of_a_time(rows, self.info().schema.columns.len())
     }
@@ -180,14 +180,14 @@ impl SeriesMut<'_> {
         expect_rows_of_a_time(most, columns)
     }
 
-    /// Lets the write buffer take rows that are not newer than all others.
+    /// Prepares the write buffer for rows that are not newer than all others.
     pub(crate) fn use_overlay(&mut self) -> Result<()> {
         self.txn.finish_background(self.slot)?;
         self.txn.write_buffer.use_overlay(self.slot);
         Ok(())
     }
 
-    /// Tells that the series has no row after `newest`, so that it need not be looked up.
+    /// Records that the series has no row after `newest`, so that this need not be looked up.
     pub(crate) fn limit_newest(&mut self, newest: i64) {
         let guard = self.guard();
         if guard.newest().is_none() {
@@ -217,7 +217,8 @@ impl SeriesMut<'_> {
         Ok(())
     }
 
-    /// Reads the stored rows at these times. The times must ascend, and no row of them may be in the write buffer.
+    /// Reads the stored rows at these times. The times must ascend, and the write buffer must not contain a row with
+    /// any of them.
     pub(crate) fn stored(&mut self, times: &[i64]) -> Result<Rows> {
         let (id, types) = (self.id(), self.info().schema.word_types());
         let mut found = Rows::new(types.len());
@@ -252,7 +253,7 @@ impl SeriesMut<'_> {
     }
 }
 
-/// Returns an error if a vector cannot hold this number of rows of one time with this number of columns.
+/// Returns an error if a vector cannot hold this number of rows with the same time and this number of columns.
 fn expect_rows_of_a_time(rows: usize, columns: usize) -> Result<()> {
     let limit = time_rows_max(columns);
     if rows > limit {

@@ -21,8 +21,8 @@ impl Series<'_> {
         Ok(self.cursor().search(Steps(t))?.filter(|row| row.time == t))
     }
 
-    /// The nearest row in one direction: forward, the first row at or after `t`; backward, the last row before `t`. Of
-    /// several rows of one time, the first in that direction.
+    /// The nearest row in one direction: forward, the first row at or after `t`; backward, the last row before `t`. If
+    /// several rows have the same time, the first of them in that direction.
     ///
     /// # Errors
     /// A damaged or unreadable block; `InvalidInput` if `t` does not fit the unit.

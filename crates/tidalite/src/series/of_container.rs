@@ -89,7 +89,7 @@ impl SeriesMut<'_> {
 
 impl<S: ReadSource> Reading<S> {
     /// The series that a pattern selects and that retention policies may shorten. Series of containers are left out:
-    /// options of the containers tell when messages are removed.
+    /// the options of the containers determine when messages are removed.
     pub(crate) fn list_for_policies(&self, pattern: &str) -> Result<Vec<Arc<SeriesInfo>>> {
         let mut listed = Vec::new();
         for info in self.list(pattern)? {

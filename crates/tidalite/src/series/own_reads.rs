@@ -108,7 +108,7 @@ impl SeriesMut<'_> {
         let (id, slot) = (self.id(), self.slot);
         let types = self.info().schema.word_types();
         let mut newest = last_of(self.txn.write_buffer.rows(slot).between(from, to));
-        // After a row is found, older places are searched only for rows of later times.
+        // Once a row is found, older places are searched only for rows with later times.
         let behind = |row: &Option<Row>| match row {
             Some(row) => row.time.checked_add(1),
             None => Some(from),

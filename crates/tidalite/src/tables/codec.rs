@@ -95,7 +95,8 @@ pub trait TableValue: 'static {
     /// The type in which values are returned by reads.
     type Owned;
 
-    /// The type in which iterations return values: for plain bytes a value lent by the table, else `Owned`.
+    /// The type of the values that iterators return: for plain bytes a value borrowed from the table, otherwise
+    /// `Owned`.
     type Lent<'a>;
 
     /// Encodes a value to the bytes that are stored.

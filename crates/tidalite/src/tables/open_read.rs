@@ -22,8 +22,8 @@ impl<S: ReadSource> Reading<S> {
         Ok(found.map(|found| Table::new(self.pages.view(), found.tree, found.named)))
     }
 
-    /// Opens a table like [`table`](Self::table), whatever types and layout are stored with it: of a hash table, the
-    /// rows and nested tables in which it is stored.
+    /// Opens a table like [`table`](Self::table), whatever types and layout are stored with it: a hash table, for
+    /// example, is opened as the rows and nested tables in which it is stored.
     ///
     /// # Errors
     /// As for `table`, without the error for hash tables.

@@ -80,7 +80,7 @@ pub(crate) fn expect_rows(table: &str, recorded: Option<&TableTypes>) -> Result<
     }))
 }
 
-/// The types to store with a table of another layout than rows.
+/// The types to store with a table whose layout is not plain rows.
 pub(crate) fn types_of<K: TableKey + ?Sized, V: TableValue + ?Sized>(
     layout: TableLayout,
 ) -> Result<TableTypes> {

@@ -64,8 +64,8 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Returns the table if it is of the requested kind: a table of sets if `multi`, else one value per key. Returns an
-/// error for other kinds.
+/// Returns the table if it is of the requested kind: a table of sets if `multi`, otherwise a table with one value per
+/// key. Returns an error for other kinds.
 pub(crate) fn expect_kind<'a>(
     found: Option<Found<'a>>,
     name: &str,
@@ -316,7 +316,8 @@ impl WriteTxn {
         types: Option<TableTypes>,
     ) -> Result<TableMut<'_>> {
         let index = self.open_with(name, false, types)?;
-        // The rows of a relation include its schema.
+        // The caller may replace the schema of a relation, which is stored in its rows, so the decoded schema is
+        // dropped.
         self.tables[index].layout = OnceLock::new();
         Ok(TableMut::new(self, index))
     }

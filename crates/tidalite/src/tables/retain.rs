@@ -39,7 +39,7 @@ impl TableMut<'_> {
     /// ```
     ///
     /// # Errors
-    /// As for [`remove`](Self::remove). Of the entries already passed to `keep`, some may have been removed.
+    /// As for [`remove`](Self::remove). Some of the entries already passed to `keep` may have been removed.
     ///
     /// # Cost
     /// A walk over the range; one [`remove_range`](Self::remove_range) for every run of adjacent unwanted entries, or

@@ -20,7 +20,7 @@ pub(crate) enum At {
 pub(crate) struct Pass {
     pub(crate) at: At,
     pub(crate) moving: Moving,
-    /// Address in the second file from which on large values are moved towards the front.
+    /// Address in the second file; large values at or after it are moved towards the front.
     pub(crate) second_boundary: u64,
     pub(crate) number: u32,
     /// Number of consecutive passes before this one that did not lower the end of the file.

@@ -73,7 +73,7 @@ impl Guard {
     }
 }
 
-/// The rows of one time, in order of arrival, with an index to find an equal row.
+/// The rows at one time, in order of arrival, with an index to find an equal row.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// The time of the rows, and the value of the flush counter when the rows were looked up.

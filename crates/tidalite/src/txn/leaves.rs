@@ -19,8 +19,8 @@ use tidalite_kv::{Relocation, Tree};
 use tidalite_pager::{PageRead, PageWrite};
 use tidalite_series::{Cooling, EncodedVectors, KeptHot, Moving, Packer, SeriesTree};
 
-/// The open leaves of a transaction, one per series, may take as much memory as its write buffer divided by this
-/// number, in addition to the buffer.
+/// The open leaves of a transaction, one per series, may take up to 1/`OPEN_PART` of the size of its write buffer, in
+/// addition to the buffer.
 const OPEN_PART: usize = 4;
 
 struct OpenTree {

@@ -44,8 +44,8 @@ impl<S: ReadSource> Reading<S> {
         listing::tag_keys(&self.cache.roots.tags, &self.pages, prefix, limit)
     }
 
-    /// The values of a tag that begin with `prefix`, ascending, at most `limit` of them. A tag that no series has gives
-    /// none.
+    /// The values of a tag that begin with `prefix`, ascending, at most `limit` of them. Empty for a tag that no series
+    /// has.
     ///
     /// # Errors
     /// As for [`metrics`](Self::metrics).

@@ -279,7 +279,7 @@ impl WriteTxn {
         self.delta.work()
     }
 
-    /// The user data that the commit will have: set by this transaction, else inherited from the previous commit.
+    /// The user data that the commit will have: set by this transaction, otherwise inherited from the previous commit.
     #[must_use]
     pub fn user_data(&self) -> &[u8] {
         self.pages.user_data()

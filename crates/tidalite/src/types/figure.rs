@@ -80,7 +80,7 @@ pub enum Figure {
     /// before. The changes of consecutive windows add up.
     Delta,
     /// Increase of a counter: the sum of the changes from row to row, where a value below the one before it means that
-    /// the counter restarted at 0. The first change is that from the last row before the window.
+    /// the counter restarted at 0. The first change is counted from the last row before the window.
     Increase,
     /// `Increase` per second, from the last row before the window to its last row.
     Rate,

@@ -17,7 +17,7 @@ pub(super) struct Content {
     made: Made,
 }
 
-/// Tells which kinds of work appenders (threads that encode rows) did in the transaction that made a content.
+/// The kinds of work that appenders (threads that encode rows) did in the transaction that made a content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Made {
     /// True if appenders encoded vectors of leaves.

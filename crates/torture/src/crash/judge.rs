@@ -21,15 +21,16 @@ use tidalite_testkit::{Crash, Cut, Promise, SimDisk, explore};
 
 /// Maximum depth of nested crashes: in the first run, in the run after the reopening, in the run after that one ...
 const DEPTH_MAX: u32 = 3;
-/// From one in this many states inside or after a reopening, the run is continued.
+/// The run is continued from one in `DEEPER_ONE_IN` states inside or after a reopening.
 const DEEPER_ONE_IN: u64 = 200;
-/// In one of this many states, queries are run and their answers compared with the model.
+/// One in `QUESTIONS_ONE_IN` states is also queried, and the answers are compared with the model.
 const QUESTIONS_ONE_IN: u64 = 10;
-/// In one of this many states, hash tables, buffered tables and relations are asked for their content in every way.
+/// In one in `ASKED_AGAIN_ONE_IN` states, hash tables, buffered tables and relations are read in every possible way.
 const ASKED_AGAIN_ONE_IN: u64 = 10;
-/// In one of this many states, the pinned versions are read and compared, too.
+/// In one in `PINS_READ_ONE_IN` states, the pinned versions are read and compared, too.
 const PINS_READ_ONE_IN: u64 = 4;
-/// In one of this many states with messages, they are used up, to see that each is delivered and no orphan chunk stays.
+/// In one in `USED_UP_ONE_IN` states with messages, all messages are consumed, to check that each is delivered and no
+/// orphan chunk remains.
 const USED_UP_ONE_IN: u64 = 24;
 /// One in this many states is checked through a read-only handle, before a writer repairs anything.
 const READ_ONLY_ONE_IN: u64 = 4;
@@ -45,9 +46,9 @@ pub(super) struct Judge<'a> {
     pub(super) depth: u32,
     /// True if an earlier crash was a `Cut::Disk`, so that pages to which the lock area refers may be lost.
     pub(super) has_lost: bool,
-    /// About how many states the first run has.
+    /// Approximate number of states of the first run.
     pub(super) states: u64,
-    /// From one in this many states, the run is continued and crashed again; 0 for never.
+    /// The run is continued, and crashed again, from one in this many states; 0 for never.
     pub(super) nest_one_in: u64,
     /// Number of states inside or after a reopening that were judged so far, of the whole run.
     pub(super) nested: &'a Cell<u64>,

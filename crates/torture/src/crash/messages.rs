@@ -1,11 +1,11 @@
-//! The promises of topics, queues, buckets and containers beyond their content after a crash, proved by using them up,
-//! two days later:
+//! Checks what topics, queues, buckets and containers guarantee after a crash in addition to their content, by
+//! consuming everything, two days later:
 //!
-//! 1. Each group gets every message whose acknowledgement was not committed exactly once, and no other one.
+//! 1. Each group gets exactly the messages whose acknowledgement was not committed, each of them once.
 //! 2. Maintenance, step by step, leaves no orphan chunk, upload or expired object, and every object is sound.
 //! 3. A purge leaves exactly the topics that do not expire, and a search delivers each of them once.
-//! 4. Containers and messages that were deleted are there again after they were restored. Maintenance, step by step,
-//!    leaves exactly the messages that have not expired, and the series have their numbers and no others.
+//! 4. Restored containers and messages exist again. Maintenance, step by step, leaves exactly the messages that have
+//!    not expired, and the series contain exactly their numbers.
 
 use super::open::{Judged, checked, text};
 use crate::model::messages::bucket::bytes_of;

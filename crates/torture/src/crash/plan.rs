@@ -14,9 +14,9 @@ pub struct Plan {
     pub images: u64,
     /// After one in this many operations the death of the process is examined as well; 0 for never.
     pub kill_one_in: u64,
-    /// About this many of the states of a run are examined, spread over the run, if it has more.
+    /// Approximate number of states that are examined if a run has more; they are spread over the run.
     pub states_max: u64,
-    /// From about this many states, spread over the run, it is continued and crashed again.
+    /// Approximate number of states, spread over the run, from which the run is continued and crashed again.
     pub nested_runs: u64,
     /// Maximum number of states of a seed that are examined inside or after a reopening.
     pub nested_max: u64,
@@ -49,13 +49,13 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// About how many states a run with this many operations and images of the lock area has.
+    /// Approximate number of states of a run with this many operations and images of the lock area.
     pub(super) fn states_of(&self, operations: u64, areas: u64) -> u64 {
         let kills = operations.checked_div(self.kill_one_in).unwrap_or(0);
         operations * self.images + kills + areas
     }
 
-    /// From one in how many of the examined states of such a run it is continued; 0 for never.
+    /// A run with this many states is continued from one in so many of its examined states; 0 for never.
     pub(super) fn nest_one_in(&self, states: u64) -> u64 {
         match self.nested_runs {
             0 => 0,

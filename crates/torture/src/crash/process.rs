@@ -40,7 +40,7 @@ impl Process<'_> {
         Ok(self.db.try_begin_write().map_err(text)?.is_some())
     }
 
-    /// Number of the content from which the next writer starts.
+    /// Number of the content with which the next writer starts.
     fn tip(&self) -> Judged<u64> {
         let tx = self.db.try_begin_write().map_err(text)?;
         let tx = tx.ok_or("the turn is not free")?;

@@ -9,7 +9,7 @@ use tidalite_testkit::Cut;
 pub struct Tally {
     /// Number of states whose file was opened and judged.
     pub states: AtomicU64,
-    /// Number of states that the death of the process left.
+    /// Number of states after a death of the process.
     pub kills: AtomicU64,
     /// Number of states after a power cut with a lock area from some moment of the run.
     pub kept: AtomicU64,

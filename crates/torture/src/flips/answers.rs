@@ -93,7 +93,7 @@ pub(super) fn answers(db: &Database) -> Vec<Option<String>> {
     answers
 }
 
-/// The answer of a structure that does not exist.
+/// The answer for a structure that does not exist.
 fn none() -> Result<String> {
     Ok("no such table".to_owned())
 }

@@ -28,7 +28,7 @@ fn told(bytes: &[u8], bits: impl IntoIterator<Item = (usize, u8)>) -> Addresses 
     findings.iter().filter_map(|found| found.address).collect()
 }
 
-/// The bit of a page that is flipped to form groups: byte offset and mask.
+/// The bit of a page that is flipped while the groups are formed: byte offset in the file, and mask.
 fn tried(page: usize) -> (usize, u8) {
     (page * PAGE_BYTES + PAGE_BYTES / 2, 1)
 }

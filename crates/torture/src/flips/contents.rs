@@ -211,7 +211,7 @@ fn schema() -> Schema {
 /// Changes a hash table, a buffered table and a relation in one commit.
 fn indexes(db: &Database, rng: &mut Rng, round: u8) -> tidalite::Result<()> {
     let mut tx = db.begin_write()?;
-    // The seed is given, so that the same bytes come about each time.
+    // The seed is fixed, so that the file has the same bytes each time.
     let options = HashTableOptions::new().seed(1).history(History::Last(1));
     for _ in 0..25 {
         let key = format!("key {:03}", rng.below(120)).into_bytes();

@@ -8,7 +8,7 @@ use tidalite::containers::Select;
 use tidalite::topics::Filter;
 use tidalite::{Database, ReadTxn};
 
-/// Number of bytes of a chunk by which its place in the file is found.
+/// Number of bytes of a chunk that are used to find its place in the file.
 const SAMPLE_BYTES: usize = 24;
 
 /// Flips a bit of every chunk of every object, one after the other; returns their number.

@@ -2,8 +2,8 @@
 //! sound, and
 //!
 //! 1. if the page is a leaf that holds messages or a part of an object, only these are lost;
-//! 2. if it is a page above leaves, or the root of a table, the rows of leaves tell to which nested table they belong,
-//!    and nothing but rows of that table is lost, in few cases;
+//! 2. if it is a page above leaves, or the root of a table, the rows of the leaves show to which nested table they
+//!    belong, and only rows of that table are lost, in few cases;
 //! 3. the series of each container has the numbers of all of its messages, and may have numbers of lost ones;
 //! 4. the report tells of every loss.
 

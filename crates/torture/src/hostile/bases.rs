@@ -76,7 +76,7 @@ fn two_files(page_size: usize) -> Result<Files> {
     worked_through(&db, (7, 30), TRANSACTIONS / 3, |_| Durability::Durable)?;
     db.pin("before")?;
     values(&db)?;
-    // Creates holes in the second file, of which some stay pending because the pin still sees their pages.
+    // Creates holes in the second file; some stay pending because the pin still sees their pages.
     let mut tx = db.begin_write()?;
     let mut table = tx.table("holes")?;
     for key in 0..24_u8 {
@@ -257,8 +257,8 @@ fn sets(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Creates hash tables of all kinds, with sets of records, older versions, dead records and runs, of which some are
-/// merged in part.
+/// Creates hash tables of all kinds, with sets of records, older versions, dead records, and runs; some of the runs are
+/// partly merged.
 fn hashes(db: &Database) -> Result<()> {
     let tables = [
         HashTableOptions::new().seed(1),
@@ -293,7 +293,7 @@ fn hashes(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Creates buffered tables: one with runs of which some are merged in part, and one whose parts are in its root.
+/// Creates buffered tables: one with runs, some of them partly merged, and one whose parts are in its root.
 fn buffered(db: &Database) -> Result<()> {
     for round in 0..9_u64 {
         let mut tx = db.begin_write()?;

@@ -20,7 +20,7 @@ const NESTED_MAX: usize = 20;
 const PARTS: usize = 5;
 /// Number of parts that exceeds the number of entries of most tables.
 const PARTS_MANY: usize = 200;
-/// Maximum number of windows of a query, whatever span a hostile file has.
+/// Maximum number of windows of a query, whatever the time span of a hostile file.
 const WINDOWS_MAX: i64 = 512;
 /// Minimum width of a window, in the time unit of the series.
 const WIDTH_MIN: i64 = 100;

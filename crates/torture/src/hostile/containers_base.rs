@@ -13,7 +13,8 @@ use tidalite::{Database, Result};
 
 /// Number of nanoseconds of a second.
 const SECOND: i64 = 1_000_000_000;
-/// Time of the newest message, and of the commits: long before the file is read, so that the commits tell the time.
+/// Time of the newest message and of the commits. It lies long before the file is read, so that the current time is
+/// taken from the commits.
 const NOW: i64 = clock::START;
 /// Number of messages of the largest container.
 const MESSAGES: i64 = 300;

@@ -23,7 +23,8 @@ pub(super) fn containers(snap: &ReadTxn, name: &str) -> Result<()> {
     }
 }
 
-/// A filter that reads fields of every kind. Damage may have changed the types of values, for which it is an error.
+/// A filter that reads fields of every kind. Damage may have changed the types of values; the call then returns an
+/// error.
 fn filter() -> Option<Expression> {
     Expression::parse("n % 2 == 0 && exists(gps.deep.x) || text ~ 'long*' || keep").ok()
 }

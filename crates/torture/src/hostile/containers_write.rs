@@ -1,4 +1,4 @@
-//! Calls every method that changes containers, each kind of changes in a transaction of its own.
+//! Calls every method that changes containers, with one transaction for each kind of change.
 
 use super::containers_read::all_of_containers;
 use super::messages_write::{allowed, steps};
@@ -20,7 +20,8 @@ const KINDS: u32 = 12;
 
 pub(super) fn containers(db: &Database, name: &str) -> Result<()> {
     steps(db, KINDS, |tx, step| {
-        // The newest commit tells the time, which is long ago: messages can be restored. Afterwards everything is due.
+        // The time is that of the newest commit, long ago, so deleted messages can still be restored. In the second
+        // half of the steps everything has expired.
         if step >= KINDS / 2 {
             tx.confirm_clock();
         }
@@ -63,7 +64,7 @@ fn append(table: &mut ContainersMut<'_>, names: &[String]) -> Result<()> {
 
 fn change(table: &mut ContainersMut<'_>, step: u32) -> Result<()> {
     let names = match step {
-        // Damage of the list must not keep all other changes away.
+        // Damage of the list must not prevent all other changes.
         0 => vec!["pump".to_owned(), "short".to_owned()],
         _ => names_of(table)?,
     };

@@ -28,7 +28,8 @@ pub(super) fn messages() -> Result<Files> {
     })
 }
 
-/// Topics with a feed, with expired messages, and so many that the sets of names answer some filters.
+/// Topics with a feed and with expired messages; there are enough of them that some filters are answered from the sets
+/// of names.
 fn topics(db: &Database) -> Result<()> {
     let options = TopicOptions {
         feed_changes: 60,

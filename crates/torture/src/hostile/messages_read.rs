@@ -15,7 +15,7 @@ const MOST: usize = 2_000;
 const PAGES_MAX: usize = 50;
 /// Maximum number of bytes of an object that are read in one piece.
 const BYTES_MAX: u64 = 1 << 20;
-/// Filters, of which some are answered by the sets of names.
+/// Filters; some of them are answered from the sets of names.
 const FILTERS: [&str; 9] = [
     "#",
     "a/#",

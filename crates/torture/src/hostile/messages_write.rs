@@ -1,4 +1,4 @@
-//! Calls every method that changes topics, a queue or a bucket, each kind of changes in a transaction of its own.
+//! Calls every method that changes topics, a queue or a bucket, with one transaction for each kind of change.
 
 use super::errors::keep;
 use super::messages_read::{all_of_bucket, all_of_queue, all_of_topics};

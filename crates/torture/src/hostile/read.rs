@@ -5,7 +5,7 @@ use super::{containers_read, messages_read, relations};
 use crate::model::layout_of;
 use tidalite::{Database, Result, Steps, TableLayout};
 
-/// Maximum number of windows of a query, whatever span a hostile file has.
+/// Maximum number of windows of a query, whatever the time span of a hostile file.
 const WINDOWS_MAX: i64 = 4_096;
 
 /// Reads everything in the newest snapshot.
@@ -84,7 +84,7 @@ fn table(snap: &tidalite::ReadTxn, name: &str) -> Result<()> {
     rows(&table, &mut 5_000)
 }
 
-/// Reads the rows of a table as such, and then the table by `read`.
+/// Reads the rows of a table as plain pairs, and then reads the table with `read`.
 fn raw_and(
     snap: &tidalite::ReadTxn,
     name: &str,

@@ -15,9 +15,9 @@ use tidalite::{Database, ErrorKind, ReadTxn, Result, WriteTxn};
 const MOST: usize = 500;
 /// Number of kinds of changes.
 const KINDS: u32 = 14;
-/// The kind of changes that adds a column, and renames the relation.
+/// Number of the kind of change that adds a column and renames the relation.
 const WIDENED: u32 = 6;
-/// The kind of changes that creates a unique index of all columns.
+/// Number of the kind of change that creates a unique index of all columns.
 const UNIQUE: u32 = 11;
 /// Numbers of new rows, for [`new_row`], in the order of the kinds of changes.
 const UPDATED: i64 = 3_000;
@@ -183,7 +183,7 @@ fn walk(mut rows: Rows<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Calls every method that changes a relation, each kind of changes in a transaction of its own.
+/// Calls every method that changes a relation, with one transaction for each kind of change.
 pub(super) fn write(db: &Database, name: &str) -> Result<()> {
     steps(db, KINDS, |tx, step| changed(tx, name, step))
 }
@@ -328,7 +328,7 @@ fn change(relation: &mut RelationMut<'_>, step: u32) -> Result<()> {
     Ok(())
 }
 
-/// Updates rows: to their own cells, to new rows with other keys, and to the cells of other rows.
+/// Updates rows: with their own cells, with new rows that have other keys, and with the cells of other rows.
 fn update(relation: &mut RelationMut<'_>, schema: &Schema) -> Result<()> {
     for (number, (key, row)) in (UPDATED..).zip(rows_of(relation)?.iter().step_by(5)) {
         allowed(relation.find_conflict(row))?;

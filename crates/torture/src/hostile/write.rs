@@ -93,7 +93,7 @@ fn write_table(db: &Database, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Changes a hash table by every call, each kind of changes in a transaction of its own.
+/// Changes a hash table by every call, with one transaction for each kind of change.
 fn write_hash(db: &Database, name: &str) -> Result<()> {
     let types = db.begin_read()?.table_types(name)?;
     if types.is_none_or(|types| (types.key(), types.value()) != ("bytes", "bytes")) {
@@ -138,7 +138,7 @@ fn write_hash(db: &Database, name: &str) -> Result<()> {
     first
 }
 
-/// Changes a buffered table by every call, each kind of changes in a transaction of its own.
+/// Changes a buffered table by every call, with one transaction for each kind of change.
 fn write_buffered(db: &Database, name: &str) -> Result<()> {
     let mut first = Ok(());
     for step in 0..6 {

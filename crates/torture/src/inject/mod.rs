@@ -44,7 +44,7 @@ const CALLS: [(&str, &[&str]); 12] = [
 const COMMITS: u64 = 5;
 /// Maximum number of calls of one kind that are tested.
 const CALLS_MAX: u64 = 1000;
-/// The gap from the N-th call to the next call that fails is at most N divided by this number.
+/// The gap from the N-th call to the next call that fails is at most N / `APART`.
 const APART: u64 = 8;
 /// Number of scripts of transactions in a full search, each on a file of its own.
 const ROUNDS: u64 = 4;

@@ -127,7 +127,7 @@ impl Victim {
             if let Some(pid) = child.and_then(Pid::from_raw) {
                 return kill_process(pid, Signal::KILL).map_err(|error| error.to_string());
             }
-            // A child process that has failed has said so.
+            // A child process that fails reports it.
             let ended = self.process.try_wait();
             if ended.map_err(|error| error.to_string())?.is_some() {
                 return Ok(());

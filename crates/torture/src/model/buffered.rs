@@ -5,7 +5,7 @@ use super::reading::Reading;
 use std::collections::BTreeMap;
 use tidalite::{ReadTxn, Result};
 
-/// The pairs of a buffered table in a snapshot. Where its answers contradict each other, the pairs are none that a
+/// The pairs of a buffered table in a snapshot. If its answers contradict each other, the result contains pairs that no
 /// model has.
 ///
 /// # Errors

@@ -22,7 +22,7 @@ impl Digest {
         self.0 ^= self.0 >> 29;
     }
 
-    /// Lines of text; no lines change nothing.
+    /// Adds lines of text; an empty list does not change the digest.
     pub(super) fn lines(&mut self, lines: &[String]) {
         lines.iter().for_each(|line| self.bytes(line.as_bytes()));
     }

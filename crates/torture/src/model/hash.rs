@@ -34,7 +34,7 @@ pub(crate) struct Answers {
     by_key: BTreeMap<Vec<u8>, NewestAndAll>,
 }
 
-/// The form in which keys of a table are equal.
+/// The folded form of a key: a table treats two keys as equal if their folded forms are equal.
 pub(crate) fn folded(table: &str, key: &[u8]) -> Vec<u8> {
     match table == VERSIONS {
         true => key.to_ascii_lowercase(),
@@ -124,7 +124,7 @@ pub(crate) fn hash_of(snap: &ReadTxn, name: &str, reading: Reading) -> Result<(A
     let mut given = BTreeSet::new();
     for item in table.range(..)? {
         for number in item?.1 {
-            // A record of the index that is missing, or states a removal, has an answer that no model gives.
+            // If a record to which the index refers is missing, or is a removal, the answer is one that no model gives.
             let record = table.record(number)?;
             let key = record.as_ref().map(|record| record.key.clone());
             let value = record.and_then(|record| record.value);

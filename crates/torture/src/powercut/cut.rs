@@ -272,8 +272,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Acts at the disk call at which the disk has stopped. By then the disk has received the syncs of all commits that
-    /// were acknowledged as durable.
+    /// Ends the run at the disk call at which the disk stopped. By then the disk has received the syncs of all commits
+    /// that were acknowledged as durable.
     fn stopped(&mut self, call: u64, child: &mut Child) {
         if call == self.cut.cut_at {
             std::thread::sleep(HEARING);

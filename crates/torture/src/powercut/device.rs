@@ -32,8 +32,8 @@ const STOP: Duration = Duration::from_secs(1);
 /// Name of the file that stands for the disk.
 pub const NAME: &str = "disk";
 const DISK: INodeNo = INodeNo(2);
-/// Time for which the kernel may cache attributes of the disk: only the content changes without the kernel's knowledge,
-/// and the content is not cached.
+/// Time for which the kernel may cache the attributes of the disk. Only the content changes without the kernel's
+/// knowledge, and the kernel does not cache it.
 const TTL: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
@@ -46,12 +46,12 @@ struct State {
     /// Number of writes and flushes since the last call of `revive`.
     calls: u64,
     cut_at: Option<u64>,
-    /// Number of the call from which on writes are acknowledged but discarded.
+    /// Number of the call from which writes are acknowledged but discarded.
     lie_at: Option<u64>,
     /// Numbers of the calls at which the disk stops.
     stops: BTreeSet<u64>,
     stopped: bool,
-    /// Number of the call from which on the first flush fails once with EIO, without a power cut.
+    /// The first flush at or after the call with this number fails once with EIO, without a power cut.
     fail_flush_at: Option<u64>,
 }
 

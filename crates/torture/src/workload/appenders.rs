@@ -20,7 +20,7 @@ const TURN_ROWS_MAX: u64 = 300;
 const START_MAX: u64 = 300;
 /// Range of row counts of a batch that usually stays in the tail page, together with rows of other series.
 const FEW: (i64, i64) = (1, 40);
-/// Range of row counts of a batch; two or three such batches justify blocks of a run of their own.
+/// Range of row counts of a batch; two or three such batches have enough rows for separate blocks of a run.
 const BLOCKS: (i64, i64) = (270, 400);
 /// Range of row counts of a batch that justifies a leaf of its own.
 const LEAF: (i64, i64) = (520, 800);

@@ -60,7 +60,7 @@ pub(super) fn work(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
     ask(&mut table, pairs, rng)
 }
 
-/// A transaction sees its entries.
+/// Checks that a transaction sees its own entries.
 fn ask(table: &mut BufferedTableMut<'_>, pairs: &Pairs, rng: &mut Rng) -> Result<()> {
     let key = key(rng);
     let value = pairs.get(&key);

@@ -14,7 +14,8 @@ const COUNTERS: &str = "h4";
 /// Number of different keys of a table.
 const KEYS: u64 = 40;
 
-/// Bytes of runs from which they are merged, in buffered tables, too: so few that many commits merge a part of them.
+/// Size of runs in bytes from which they are merged, in buffered tables, too. It is so small that many commits merge a
+/// part of the runs.
 pub const RUN_BYTES: u64 = 512;
 
 /// The options of the `i`-th table.

@@ -94,7 +94,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// Appends a batch with several rows at one time, of which some are at existing times.
+/// Appends a batch with several rows for each time; some of the times already exist.
 fn append_kept(
     series: &mut SeriesMut<'_>,
     rows: &mut Rows,

@@ -18,7 +18,7 @@ const FIRST_ROWS: RangeInclusive<i64> = 40..=80;
 const ACTIONS_MAX: u64 = 6;
 /// Maximum number of columns.
 const COLUMNS_MAX: usize = 6;
-/// The unique index, and one that comes and goes.
+/// The unique index, and an index that is created and dropped repeatedly.
 const BY_NAME: &str = "by name";
 const OTHER: &str = "other";
 
@@ -109,7 +109,7 @@ impl One<'_> {
         }
     }
 
-    /// Inserts the first rows of a new relation, none of which conflict: together or one by one.
+    /// Inserts the first rows of a new relation, together or one by one; none of them conflict.
     fn fill(&mut self, table: &mut RelationMut<'_>, rng: &mut Rng) -> Result<()> {
         let mut rows = Vec::new();
         let count = rng.between(*FIRST_ROWS.start(), *FIRST_ROWS.end());
@@ -173,7 +173,7 @@ impl One<'_> {
         table.view()?.row_key(&[cell])
     }
 
-    /// Whether a row conflicts with another than the one with the key `old`.
+    /// Whether a row conflicts with any row other than the one with the key `old`.
     fn conflicts(&self, key: u64, row: &[Cell], old: Option<u64>) -> bool {
         let mut others = self
             .known
@@ -192,7 +192,7 @@ impl One<'_> {
         self.inserted(table, row, done)
     }
 
-    /// Inserts a row of which only the first columns are given.
+    /// Inserts a row with values for the first columns only.
     fn insert_columns(&mut self, table: &mut RelationMut<'_>, rng: &mut Rng) -> Result<()> {
         let mut row = self.row(rng);
         let columns = &self.known.schema.columns;

@@ -20,7 +20,7 @@ const ROUNDS: (i64, i64) = (1_500, 1_800);
 /// Upper bound of start times; small, so that times may exist already and contents stay small.
 const START_MAX: i64 = 600;
 
-/// Appends rows to two series in turn, so many that the write buffer becomes full meanwhile.
+/// Appends rows to two series in turn, enough to fill the write buffer.
 ///
 /// # Errors
 /// An error of the database.

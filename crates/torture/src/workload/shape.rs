@@ -58,7 +58,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// A workload of small transactions, of which nearly all are durable.
+    /// A workload of small transactions, nearly all of which are durable.
     #[must_use]
     pub fn small_and_durable() -> Self {
         Self {

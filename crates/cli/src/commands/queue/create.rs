@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use crate::time::duration;
 use tidalite::queue::{Overflow, QueueOptions};
 
-/// The value of an option that the user has given, 0 for none; otherwise the stored one.
+/// The value of an option: the one that the user has given (0 for no value), otherwise the stored one.
 fn given<T: Default + PartialEq>(given: Option<T>, stored: Option<T>) -> Option<T> {
     match given {
         Some(value) => (value != T::default()).then_some(value),

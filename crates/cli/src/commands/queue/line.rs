@@ -39,7 +39,7 @@ pub(super) fn json_of(message: &QueueMessage) -> Map<String, Value> {
     object
 }
 
-/// A delivery as JSON: the message, the number of its deliveries and the end of its lease.
+/// A delivery as JSON: the message, its number of deliveries, and the end of its lease.
 pub(super) fn delivery_json(delivery: &Delivery) -> Value {
     let mut object = json_of(&delivery.message);
     object.insert("deliveries".to_owned(), delivery.deliveries.into());

@@ -36,7 +36,7 @@ pub(super) enum Function {
     Int,
     /// A float from a number, a boolean or a text; null if the text is not a finite number.
     Float,
-    /// A text from a text, a number or a boolean.
+    /// Converts a text, a number or a boolean to a text.
     Text,
 }
 

@@ -8,8 +8,8 @@
 //! it is never used. It is started when first needed and ends with the handle.
 //!
 //! Invariants
-//! 1. While the leader thread is on duty (`Stages::on_duty`) no other thread begins a flush. It goes off duty under
-//!    the lock, and then either no thread waits or all waiters are woken.
+//! 1. While the leader thread is on duty (`Stages::on_duty`) no other thread begins a flush. It stops leading only
+//!    under the lock, and then either no thread waits or all waiters are woken.
 //! 2. The thread drops its reference to the handle before it wakes the last waiters, so that they can close the handle.
 //!    (A waiter that is not woken, because it sees the durable commit by itself or gives up, may be faster. The leader
 //!    thread then holds the last reference and closes the file a moment later.)

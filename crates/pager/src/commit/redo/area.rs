@@ -5,7 +5,7 @@ use crate::format::meta::Meta;
 
 /// Minimum length of the redo log in bytes, unless the options allow less.
 pub(crate) const BYTES_MIN: u64 = 2 << 20;
-/// A redo log longer than the minimum takes at most one n-th of the file, where n is this number.
+/// A redo log longer than the minimum takes at most 1/`PART_OF_FILE` of the file.
 pub(crate) const PART_OF_FILE: u64 = 2;
 /// Maximum length of the redo log in bytes. It is bounded because opening reads the whole log.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;

@@ -138,7 +138,7 @@ fn block_if<'a>(
     })
 }
 
-/// A flush of which all blocks were read from the redo log.
+/// A flush whose blocks were all read from the redo log.
 pub(super) struct Flush {
     pub(super) payload: Vec<u8>,
     pub(super) next: Place,

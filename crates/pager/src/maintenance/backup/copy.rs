@@ -65,8 +65,8 @@ impl Pager {
             if attempt == ATTEMPTS {
                 break;
             }
-            // An empty durable commit writes a meta record if the newest commit has none, and makes commits of other
-            // handles visible.
+            // An empty durable commit writes a meta record if the newest commit has no meta record, and makes commits
+            // of other handles visible.
             drop(snapshot);
             let txn = self.begin_write()?;
             let app = txn.app().to_vec();

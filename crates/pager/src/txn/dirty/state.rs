@@ -9,7 +9,7 @@ use tidalite_disk::storage::{Storage, WriteBack};
 /// Minimum number of written pages before the rate of repeated writes is checked.
 const WRITTEN_MIN: u64 = 256;
 
-/// Write-behind continues while at most one n-th of the written pages is changed again, where n is this number.
+/// Write-behind continues while at most 1/`AGAIN_PART` of the written pages is changed again.
 const AGAIN_PART: u64 = 4;
 
 /// State of a transaction's write-behind, that is, of writing leaves while the transaction is open

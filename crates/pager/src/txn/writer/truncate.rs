@@ -14,12 +14,12 @@ use crate::options::event::Event;
 /// Minimum length in bytes of a free range for which a hole is punched.
 pub(super) const PUNCH_BYTES_MIN: u64 = 1 << 20;
 
-/// A redo log longer than one n-th of the file, where n is this number, may be freed at close. It is created again
-/// after a few small commits.
+/// A redo log longer than 1/`LOG_PART` of the file may be freed at close. It is created again after a few small
+/// commits.
 const LOG_PART: u64 = 8;
 
-/// At close the file keeps space reserved for growth if it is less than one n-th of the file, where n is this number,
-/// and less than a growth step.
+/// At close the file keeps space reserved for growth if it is less than 1/`KEPT_PART` of the file and less than a
+/// growth step.
 const KEPT_PART: u64 = 32;
 
 impl Writer {

@@ -215,7 +215,7 @@ impl<R: PageRead> Index<'_, R> {
         Ok(found)
     }
 
-    /// Reads a set, of which only the blocks are needed in which there are candidates.
+    /// Reads a set; skips the blocks in which there are no candidates.
     fn get(&self, set: &[u8], candidates: Option<&RoaringTreemap>) -> Result<RoaringTreemap> {
         Ok(match candidates {
             Some(found) => tidalite_index::get_within(self.tree, self.r, set, found)?,

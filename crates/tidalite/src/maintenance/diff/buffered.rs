@@ -54,7 +54,7 @@ impl<'t, 'p> Entries<'t, 'p> {
     }
 }
 
-/// Tells `f` about the entries that differ.
+/// Passes the entries that differ to `f`.
 pub(super) fn differences(
     table: &str,
     new: Version<'_>,

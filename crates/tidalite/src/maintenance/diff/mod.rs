@@ -45,8 +45,8 @@ impl ReadTxn {
     /// Damage in changed parts; errors returned by `f`.
     ///
     /// # Cost
-    /// Reads pages that only one of the two versions has, but a buffered table that has changed whole in both versions.
-    /// Walks the names of all tables.
+    /// Reads the pages that only one of the two versions has; a changed buffered table is read completely in both
+    /// versions. Walks the names of all tables.
     pub fn diff(&self, base: &Self, f: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<()> {
         self.diff_tables(base, f)?;
         self.diff_retentions(base, f)?;

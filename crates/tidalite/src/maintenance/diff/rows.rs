@@ -7,7 +7,7 @@ use crate::txn::pages::Pages;
 use crate::types::error::Result;
 
 /// Reports the rows of a series that differ between two versions. `ranges` are the times at which the delta may differ.
-/// With a resolution, a range that spans no more than the resolution is reported without a comparison.
+/// If a resolution is given, a range that spans no more than the resolution is reported without a comparison.
 pub(super) fn diff_series(
     series: &Series<'_>,
     older: Option<&Series<'_>>,

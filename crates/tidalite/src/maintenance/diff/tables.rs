@@ -18,8 +18,8 @@ pub(super) struct Sides<'a, 'f> {
     pub(super) path: Vec<Vec<u8>>,
     /// Whether this is a table of sets, whose sets are reported value by value and not as nested tables.
     pub(super) multi: bool,
-    /// Roots of the nested tables that were compared, in the new version: in a file made to attack, many paths may lead
-    /// to one table.
+    /// Roots of the nested tables that were compared, in the new version: in a hostile file, many paths may lead to one
+    /// table.
     pub(super) met: HashSet<u64>,
     pub(super) f: &'a mut Tell<'f>,
 }

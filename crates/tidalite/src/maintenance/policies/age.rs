@@ -72,7 +72,7 @@ impl ReadTxn {
         }))
     }
 
-    /// For each series, the time before which the policies by age remove rows, if it is `now`.
+    /// For each series, the time before which the policies by age remove rows at the time `now`.
     pub(super) fn cuts_by_age(&self, now: Timestamp) -> Result<Cuts> {
         let mut cuts = Cuts::new();
         let policies = self.retentions()?;
@@ -140,7 +140,7 @@ impl ReadTxn {
     }
 }
 
-/// The series with leaves that the policies make cold if it is `now`, each with the raw time of the limit.
+/// The series with leaves that the policies make cold at the time `now`, each with the raw time of the limit.
 pub(super) fn due_to_cool(
     snap: &ReadTxn,
     now: Timestamp,

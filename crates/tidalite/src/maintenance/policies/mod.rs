@@ -42,11 +42,11 @@ use std::time::Instant;
 
 impl Database {
     /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
-    /// then gives old leaves the cold form: by the policies, and elsewhere from the age of [`Budget::cold`] on. Reads
-    /// the record of each series that a policy selects, and the nodes of series that lose rows for a cap. Unless
-    /// [`Budget::cold`] is `None`, it also examines all series for old leaves, 0.2 s for 100,000 of them; a call whose
-    /// time is over reports `more`, and the next one continues at that point. The space of removed rows is returned
-    /// once no snapshot sees them any more.
+    /// then rewrites old leaves in cold form: at the age that the policies set, and in all other series from the age
+    /// [`Budget::cold`]. Reads the record of each series that a policy selects, and the nodes of series that lose rows
+    /// for a cap. Unless [`Budget::cold`] is `None`, it also examines all series for old leaves, 0.2 s for 100,000 of
+    /// them; a call whose time is over reports `more`, and the next one continues at that point. The space of removed
+    /// rows is returned once no snapshot sees them any more.
     ///
     /// While the wall clock is ahead ([`Database::clock`]), the age of rows follows the commit clock;
     /// [`Budget::confirm_clock`] confirms the wall clock.

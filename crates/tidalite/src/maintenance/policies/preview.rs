@@ -115,8 +115,8 @@ fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Res
     if excess == 0 {
         return Ok(());
     }
-    // The oldest parts include parts that existing cuts remove already. So ask for the bytes of these in addition, and
-    // filter them out.
+    // The oldest units include units that existing cuts already remove. So the bytes of these are requested in
+    // addition, and these units are then filtered out.
     let units = snap
         .units(pattern, excess.saturating_add(gone))?
         .into_iter();
@@ -129,8 +129,8 @@ fn add_units(snap: &ReadTxn, pattern: &str, excess: u64, cuts: &mut Cuts) -> Res
 }
 
 impl ReadTxn {
-    /// Bytes of the leaves of a series before a raw time; the leaf that contains this time counts by its share of the
-    /// time before.
+    /// Bytes of the leaves of a series before a raw time. The leaf that contains this time counts in proportion to the
+    /// part of its time span before it.
     fn leaf_bytes_before(&self, info: &SeriesInfo, cut: i64) -> Result<u64> {
         let mut bytes = 0u64;
         self.tree_of(info)?

@@ -44,12 +44,13 @@ const SETTLING: u32 = 3;
 /// file longer.
 const WORTH_PART: u64 = 4;
 
-/// A part of a series that can be removed as soon as all rows of the series before it are: a leaf or a fraction of one.
+/// A part of a series, a leaf or a fraction of one, that can be removed once all earlier rows of the series are
+/// removed.
 pub(super) struct Unit {
     /// Time at which the unit ends, in nanoseconds since 1970; the oldest units are removed first.
     end: i128,
     pub(super) id: SeriesId,
-    /// Raw time of the series before which all rows are removed if this unit is.
+    /// Raw time of the series; if this unit is removed, all rows before this time are removed.
     pub(super) cut: i64,
     bytes: u64,
 }

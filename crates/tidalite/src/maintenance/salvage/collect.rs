@@ -8,8 +8,8 @@ use tidalite_delta::LoneBlock;
 use tidalite_pager::{Candidate, Error, Kind, PageRead, Ptr, RawFile};
 use tidalite_series::OrphanLeaf;
 
-/// Maximum number of bytes that are verified without success, as a multiple of the file's size: a file made to attack
-/// may have a header every few bytes.
+/// Maximum number of bytes whose verification may fail, as a multiple of the file's size: a hostile file may have a
+/// header every few bytes.
 const EFFORT: u64 = 64;
 
 /// Pages and blocks that were found by scanning the file for their headers.

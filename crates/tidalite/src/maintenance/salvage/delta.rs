@@ -70,7 +70,7 @@ impl Rescue<'_, '_> {
         Ok(())
     }
 
-    /// Saves the rows of all blocks and tail pages found, the oldest first, so that for each time the newest row stays.
+    /// Saves the rows of all blocks and tail pages found, oldest first, so that the newest row of each time remains.
     /// Rows in the span of a newer leaf are skipped: they were moved into that leaf, or replaced.
     fn delta_by_headers(&mut self) -> Result<()> {
         let mut pieces: Vec<(u64, Piece)> = Vec::new();

@@ -2,7 +2,7 @@
 //! tables of containers and relations.
 //!
 //! All content of these tables is in nested tables. The leaf of a nested table does not name the table; here the form
-//! of its rows tells which one it is (`tidalite_index`, `tidalite_messages`, `tidalite_relations`). Only parts from
+//! of its rows identifies the table (`tidalite_index`, `tidalite_messages`, `tidalite_relations`). Only parts from
 //! which others are built are recognised.
 
 use super::collect::Collected;
@@ -26,7 +26,7 @@ pub(super) struct Below {
     pub(super) reached: BTreeSet<u64>,
     /// The ranges of keys that are lost in the nested tables of the outermost table, under the keys of these tables.
     pub(super) lost: BTreeMap<Key, Vec<Lost>>,
-    /// Whether a part of the outermost table is lost, so that whole nested tables may be.
+    /// Whether a part of the outermost table is lost, so that whole nested tables may also be lost.
     pub(super) is_outer_lost: bool,
 }
 

@@ -9,11 +9,11 @@
 //! in its span; an older leaf adds only data outside. Deleted rows may reappear where no newer leaf covers their place;
 //! the report gives the number of rows from headers.
 //!
-//! A leaf of a nested table is saved only if a page leads to it, because it does not tell its place. The nested tables
-//! of hash tables, buffered tables, topics, queues, buckets, containers and relations are an exception: their rows tell
-//! (`inner.rs`). The rest of such a table is rebuilt: the index of a hash table from its records, the list of the runs
-//! of a buffered table from their blocks, everything but messages, manifests, chunks and records of containers from
-//! these, the indexes of a relation from its rows.
+//! A leaf of a nested table is saved only if a page leads to it, because the leaf does not name the table to which it
+//! belongs. The nested tables of hash tables, buffered tables, topics, queues, buckets, containers and relations are an
+//! exception: their rows identify the table (`inner.rs`). The rest of such a table is rebuilt: the index of a hash
+//! table from its records, the list of the runs of a buffered table from their blocks, everything but messages,
+//! manifests, chunks and records of containers from these, the indexes of a relation from its rows.
 
 mod collect;
 mod delta;

@@ -107,7 +107,7 @@ impl Rescue<'_, '_> {
     }
 
     /// Saves the merge policies and annotations of the series. Policies are set after all rows are written, because
-    /// until then salvage itself chooses between two rows of one time.
+    /// until then salvage itself chooses between two rows with the same time.
     pub(super) fn notes(&mut self) -> Result<()> {
         for (new, merge) in std::mem::take(&mut self.merges) {
             self.tx.series_by_id(new)?.set_merge(merge)?;
@@ -432,7 +432,7 @@ impl Rescue<'_, '_> {
         let mut words: Vec<&[u64]> = words.collect();
         words.extend(added.iter().map(Vec::as_slice));
         if series.info().merge == MergePolicy::KeepAll || !rows.is_sorted_unique() {
-            // With several rows of one time, those saved later replace the earlier ones.
+            // If several rows have the same time, those saved later replace the earlier ones.
             series.set_merge(MergePolicy::KeepAll)?;
             series.replace_times(RowsRef::new(rows.times(), &words))?;
         } else {
@@ -469,7 +469,7 @@ impl Rescue<'_, '_> {
     }
 }
 
-/// Makes a column for words of which only the type is known.
+/// Makes a column for words if only their type is known.
 fn column_of(name: String, ty: WordType) -> Column {
     let own = match ty.base() {
         WordType::I64 => ColumnType::I64,
@@ -484,7 +484,7 @@ fn column_of(name: String, ty: WordType) -> Column {
     }
 }
 
-/// Makes a schema for rows of which only the number of columns is known.
+/// Makes a schema for rows if only the number of columns is known.
 pub(super) fn made_up_schema(columns: usize) -> Schema {
     if columns == Schema::point().columns.len() {
         return Schema::point();

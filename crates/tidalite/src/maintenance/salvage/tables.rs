@@ -78,8 +78,7 @@ type Values<'f> = dyn FnMut(&[u8], &[u8], bool) -> Result<()> + 'f;
 struct At<'r> {
     raw: &'r RawFile,
     path: Vec<Key>,
-    /// Addresses of the leaves and roots of nested tables that were visited: a file made to attack may point to one
-    /// twice.
+    /// Addresses of the leaves and roots of nested tables that were visited: a hostile file may point to one twice.
     nested: BTreeSet<u64>,
     told: Vec<Lost>,
     below: Below,

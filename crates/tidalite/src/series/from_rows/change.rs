@@ -61,7 +61,7 @@ impl Steps {
         });
     }
 
-    /// The changes, for a unit of this many seconds.
+    /// Returns the changes, if one step of the series' time unit takes this many seconds.
     pub(super) fn close(self, unit_seconds: f64) -> Change {
         let Some((first, last)) = self.ends else {
             return Change::default();

@@ -71,7 +71,7 @@ impl Course {
         self.steps += to - from;
     }
 
-    /// The integral, for a unit of this many seconds.
+    /// Returns the integral, if one step of the series' time unit takes this many seconds.
     pub(super) fn close(self, unit_seconds: f64) -> Area {
         let mut area = Sum::default();
         area.add(self.area.value() * unit_seconds);

@@ -57,7 +57,7 @@ impl Quantiles {
         }
     }
 
-    /// The digest, to which all values move if there was none.
+    /// Returns the digest; if there is none yet, creates it and moves all values into it.
     fn digest(&mut self) -> &mut Digest {
         let exact = &mut self.exact;
         self.digest.get_or_insert_with(|| {

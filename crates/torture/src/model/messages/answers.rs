@@ -174,7 +174,7 @@ fn queue(snap: &ReadTxn, lines: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The bucket of a snapshot, without abandoned puts, of which the database tells only the sum.
+/// The bucket of a snapshot, without abandoned puts: the database reports only their sum.
 fn bucket_of(snap: &ReadTxn) -> Result<Option<Bucket>> {
     let Some(table) = snap.bucket(FILES)? else {
         return Ok(None);

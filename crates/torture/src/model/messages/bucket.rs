@@ -111,7 +111,7 @@ impl Upload {
         })
     }
 
-    /// Number of stored chunks. Bytes of an upload by appending that do not fill a chunk yet are stored apart.
+    /// Number of stored chunks. Appended bytes of an upload that do not fill a chunk yet are stored separately.
     fn chunks(&self) -> u64 {
         match &self.parts {
             Some((_, parts)) => parts.values().map(|bytes| chunks_of(*bytes)).sum(),

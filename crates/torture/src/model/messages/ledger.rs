@@ -1,4 +1,4 @@
-//! The facts that the database does not tell about a queue, a bucket and containers, as rows of an ordinary table:
+//! Facts about a queue, a bucket and containers that the database does not report, stored as rows of an ordinary table:
 //! leases with their consumers, acknowledgements, idempotency keys, abandoned puts, and the time.
 //!
 //! The workload stores these rows in the transaction of the change, as a consumer stores the result of its work

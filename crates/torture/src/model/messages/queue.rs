@@ -114,7 +114,7 @@ impl Message {
         bytes as u64
     }
 
-    /// The first phase of a message that no other one precedes.
+    /// The initial phase of a message that does not wait for an earlier one.
     fn first(&self, now: i64) -> Phase {
         match self.not_before {
             Some(until) if until > now => Phase::Delayed { until },

@@ -57,7 +57,7 @@ pub(crate) fn matches(filter: &str, topic: &str) -> bool {
 }
 
 impl Retained {
-    /// The message, for a call.
+    /// The message in the form that the library's calls expect.
     pub(crate) fn message<'m>(&'m self, topic: &'m str) -> Message<'m> {
         let mut message = Message::new(topic, &self.payload);
         message.qos = Qos::of_number(self.qos).unwrap_or_default();

@@ -202,7 +202,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    /// A transaction sees its objects.
+    /// Checks that a transaction sees its own objects.
     pub(super) fn ask(&mut self) -> Result<()> {
         let name = self.name();
         let view = self.table.view()?;

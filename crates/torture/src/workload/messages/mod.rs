@@ -25,11 +25,11 @@ pub(crate) use bucket::OPTIONS as BUCKET_OPTIONS;
 
 /// Number of units of a day.
 const DAY: i64 = 8_640_000;
-/// One in this many operations comes a day after the one before, when everything has lapsed.
+/// One in this many operations takes place a day after the previous one, so that all leases have lapsed by then.
 const DAY_ONE_IN: u64 = 60;
 
-/// Performs a random operation on the topics, the queue, the bucket or the containers, and stores the facts
-/// that the database does not tell about them in a table.
+/// Performs a random operation on the topics, the queue, the bucket or the containers, and stores the facts that the
+/// database does not report about them in a table.
 pub(super) fn work(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
     let units = match rng.one_in(DAY_ONE_IN) {
         true => DAY + 1,

@@ -1,5 +1,5 @@
-//! Random operations on a queue with several groups and consumers. An operation is a consumer's whole step, so that in
-//! the next transaction, perhaps after a crash, another one answers.
+//! Random operations on a queue with several groups and consumers. One operation is a complete step of a consumer; the
+//! next step, in the next transaction and perhaps after a crash, may be that of another consumer.
 
 use crate::model::Messages;
 use crate::model::clock::UNIT;
@@ -249,7 +249,7 @@ impl One<'_, '_> {
         Ok(())
     }
 
-    /// A transaction sees its messages.
+    /// Checks that a transaction sees its own messages.
     fn ask(&mut self) -> Result<()> {
         let view = self.table.view()?;
         assert_eq!(view.group_names(), self.queue.group_names());

@@ -115,7 +115,7 @@ pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) ->
     count(&table, filter, known.count() as u64)
 }
 
-/// A transaction sees its messages.
+/// Checks that a transaction sees its own messages.
 fn count(table: &TopicsMut<'_>, filter: &str, known: u64) -> Result<()> {
     let found = table.view()?.count(&Filter::parse(filter)?)?;
     assert_eq!(found, known, "count of {filter}");

@@ -1,4 +1,4 @@
-//! Messages arrive: for each container by time, and messages of one time in the order of the call.
+//! Messages arrive ordered by container and time; messages with the same time arrive in the order of the call.
 
 use super::table::{Container, Containers, Stored, protects};
 use tidalite::containers::{
@@ -10,7 +10,7 @@ use tidalite::containers::{
 /// document as JSON.
 pub(crate) type Before = (i64, bool, u32, u64, String);
 
-/// The outcome of a message, with its tie and with the message that was in its place. A merged message also has the new
+/// The outcome of a message, with its tie and with the message that it replaced. A merged message also has the new
 /// document as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome that the table tells.
+    /// The outcome that the table reports.
     pub(crate) fn of(outcome: &AppendOutcome, names: &FieldNames) -> Self {
         let before = |old| before_of(old, names);
         match outcome {
@@ -146,7 +146,7 @@ impl Container {
             };
         };
         let before = old.before();
-        // Nobody sees an expired message any more, so that the new one takes its place.
+        // An expired message is no longer visible, so the new one takes its place.
         let (tie, outcome) = match options.on_duplicate {
             _ if old.is_expired(&options, item.time, now) => (tie, Outcome::Replaced(tie, before)),
             OnDuplicate::KeepFirst => return Outcome::Ignored,

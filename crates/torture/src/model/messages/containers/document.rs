@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use tidalite::containers::{Document, FieldValue};
 
-/// Number of bytes that a message counts with beside its document: key, flags and time of reception.
+/// Number of bytes that are counted for a message in addition to its document: key, flags and time of reception.
 const HEAD_BYTES: u64 = 16 + 9;
 /// Number of bytes of the number of messages for which a message stands.
 const SEVERAL_BYTES: u64 = 4;

@@ -54,8 +54,8 @@ impl Containers {
         }
     }
 
-    /// Removes due things until there is no more than in `left`. The deletions of dropped containers are not in it;
-    /// the due ones are told apart when the container is restored.
+    /// Removes what is due until the model has only what is in `left`. The deletions of dropped containers are not in
+    /// it; those that are due are determined when the container is restored.
     pub(crate) fn reduce_to(&mut self, left: &Left, now: i64) {
         for (name, container) in &mut self.live {
             let Some((messages, deletions)) = left.live.get(name) else {
@@ -76,7 +76,7 @@ impl Containers {
         });
     }
 
-    /// Does everything that is due.
+    /// Performs all maintenance that is due.
     pub(crate) fn maintain(&mut self, now: i64) {
         let mut left = self.left();
         left.dropped.clear();
@@ -91,7 +91,7 @@ impl Containers {
     }
 }
 
-/// The content of a table, also the expired part.
+/// The content of a table, including expired messages.
 ///
 /// # Errors
 /// An error of the database.

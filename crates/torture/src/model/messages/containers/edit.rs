@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use tidalite::containers::{Document, OnDuplicate, RestoreRange};
 
 impl Containers {
-    /// Replaces the document of a message; `None` if it is not shown, and `Some(None)` if there is no room for it.
+    /// Replaces the document of a message; `None` if the message is not visible, and `Some(None)` if there is no room
+    /// for it.
     pub(crate) fn replace(
         &mut self,
         name: &str,

@@ -86,7 +86,7 @@ impl Container {
         }
     }
 
-    /// The rows of the series: messages of one time in the order of their ties.
+    /// The rows of the series: messages with the same time in the order of their ties.
     fn rows(&self) -> impl Iterator<Item = (i64, String)> {
         let messages = self.messages.iter();
         messages.filter_map(|(key, message)| Some((key.0, row_of(&message.document)?)))

@@ -2,8 +2,8 @@
 //!
 //! Invariants
 //! 1. Numbers of containers and of deletions ascend and are never given again.
-//! 2. No deletion is without messages. Deletions and dropped containers whose time is over stay until they are removed
-//!    as due work, and cannot be restored.
+//! 2. No deletion is without messages. Deletions and dropped containers whose time is over cannot be restored, but stay
+//!    until maintenance removes them.
 
 use super::document::message_bytes;
 use super::options;
@@ -44,7 +44,7 @@ pub(crate) struct Container {
     pub(crate) deletions: BTreeMap<u64, Deletion>,
     /// Times of idempotency keys.
     pub(crate) seen: BTreeMap<Vec<u8>, i64>,
-    /// Number of the rules of thinning, and the time before which each has done its work.
+    /// Number of the set of thinning rules, and for each rule the time up to which messages are already thinned.
     pub(crate) thinning: Option<(usize, Vec<i64>)>,
     /// Numbers of messages that were rejected, have expired, and were rotated, and of changes of messages.
     pub(crate) totals: [u64; 4],
@@ -63,14 +63,14 @@ pub(crate) struct Dropped {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Containers {
     pub(crate) live: BTreeMap<String, Container>,
-    /// In the order in which they were dropped, containers of one time in the order of their numbers.
+    /// Ordered by the time at which they were dropped, then by their numbers.
     pub(crate) dropped: Vec<Dropped>,
     pub(crate) next_container: u32,
     pub(crate) next_deletion: u64,
 }
 
 impl Stored {
-    /// A message that stands for itself.
+    /// A new message, which no thinning has combined with others.
     pub(crate) fn new(document: Document, received: i64, options: &ContainerOptions) -> Self {
         Self {
             is_protected: protects(options, &document) == Some(true),
@@ -129,7 +129,7 @@ impl Container {
                 || options.bytes_max.is_some_and(|most| bytes > most))
     }
 
-    /// The last message of a time.
+    /// The last message with this time.
     pub(crate) fn last_of(&self, time: i64) -> Option<(Key, &Stored)> {
         let last = self
             .messages

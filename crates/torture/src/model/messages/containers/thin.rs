@@ -11,7 +11,7 @@ fn figure(thinning: &Thinning, field: &str) -> ThinningFigure {
     own.map_or(thinning.others, |(_, figure)| *figure)
 }
 
-/// The value that stands for the values of a field, each with the number of messages for which it stands.
+/// The value that replaces the values of a field; each value is given with the number of messages that it represents.
 fn value_of(figure: ThinningFigure, values: &[(&FieldValue, u32)]) -> Option<FieldValue> {
     let numbers: Vec<(FieldNumber, u32)> = values
         .iter()
@@ -42,7 +42,7 @@ fn value_of(figure: ThinningFigure, values: &[(&FieldValue, u32)]) -> Option<Fie
     computed.or_else(|| values.last().map(|(value, _)| (*value).clone()))
 }
 
-/// The message that stands for several.
+/// Combines several messages into the one that replaces them.
 fn one_for(thinning: &Thinning, messages: &[Stored]) -> Stored {
     let mut document = Document::default();
     let names = messages.iter().flat_map(|message| message.document.iter());

@@ -1,4 +1,4 @@
-//! A transaction reads its containers: pages, messages of one time, latest values, figures.
+//! A transaction reads its containers: pages, messages with the same time, latest values, figures.
 
 use super::One;
 use super::document::{FILTERS, expression_of, integer};

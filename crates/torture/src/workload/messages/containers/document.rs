@@ -1,4 +1,4 @@
-//! Random documents, and filters whose answer a document tells.
+//! Random documents, and filters for which the document shows whether it matches.
 
 use crate::model::messages::containers::options::KEEP;
 use tidalite::containers::{Document, Expression, FieldValue};

@@ -1,4 +1,4 @@
-//! Messages are replaced, deleted and restored. Calls over ranges go on until they are done, in small steps.
+//! Messages are replaced, deleted and restored. Calls for a range are repeated in small steps until the range is done.
 
 use super::One;
 use super::document::{FILTERS, expression_of, random};

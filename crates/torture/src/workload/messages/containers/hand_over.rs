@@ -13,9 +13,9 @@ use tidalite::queue::LeaseLimits;
 use tidalite::{Result, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
-/// Number of the consumer that holds messages meanwhile, which no other consumer has.
+/// Number of the consumer that leases the messages; no other consumer has this number.
 const CONSUMER: u8 = 9;
-/// Times in nanoseconds for which messages are held, and after which those come again that had no room.
+/// Duration of a lease in nanoseconds, and (below) the delay before a message that had no room is delivered again.
 const HELD: i64 = 3_600_000_000_000;
 const AGAIN_AFTER: i64 = 60_000_000_000;
 /// Number of messages that are removed in one step of maintenance.
@@ -47,7 +47,7 @@ pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) ->
     }
     let queue = Arc::make_mut(queue);
     let all = Arc::make_mut(messages.containers.get_or_insert_default());
-    // The result does not tell which expired messages made room, so there are none.
+    // The result does not show which expired messages were removed to make room, so there are none.
     let mut table = tx.containers_with(DEVICES, &options::of_table())?;
     while !table.maintain(BUDGET)?.is_done {}
     all.maintain(now);
