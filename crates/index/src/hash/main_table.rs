@@ -292,12 +292,15 @@ fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
             joined.push(entry.key, entry.payload);
         }
     }
+    let block = joined.encode();
+    // The keys of both may share a shorter prefix than those of each.
+    if block.len() > BLOCK_BYTES_MAX {
+        return;
+    }
     state.main_bytes = state
         .main_bytes
-        .saturating_sub((left.len() + right.len()) as u64);
-    let block = joined.encode();
-    debug_assert!(block.len() <= BLOCK_BYTES_MAX, "two short blocks fit one");
-    state.main_bytes += block.len() as u64;
+        .saturating_sub((left.len() + right.len()) as u64)
+        + block.len() as u64;
     changed[before - 1].1 = Some(block);
     changed[before].1 = None;
 }

@@ -258,9 +258,14 @@ fn a_run_cannot_have_more_entries_than_bytes() {
     let mut table = Table::new(OPTIONS);
     table.writer.set(b"a", b"1").unwrap();
     table.store();
-    let mut state = State::decode(&row(&table.root, &table.pages, Part::State).unwrap()).unwrap();
-    state.runs.list[0].entries = 1 << 46;
-    let refused = State::decode(&state.encode()).unwrap_err();
+    let mut bytes = row(&table.root, &table.pages, Part::State).unwrap();
+    let state = State::decode(&bytes).unwrap();
+    assert_eq!(state.runs.list.len(), 1);
+    // The last run ends the row: its number, entries, bytes and lines of the filter.
+    let entries = bytes.len() - 20;
+    assert_eq!(bytes[entries..][..8], 1_u64.to_le_bytes());
+    bytes[entries..][..8].copy_from_slice(&(1_u64 << 46).to_le_bytes());
+    let refused = State::decode(&bytes).unwrap_err();
     assert!(matches!(refused, Error::Corrupt(_)), "{refused}");
 }
 
