@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// The crates of the library, each with the maximum number of its lines of code. A crate that needs more lines takes
 /// them by a change of this table, so that growth is a decision and is seen in a review.
-const LIBRARY: [(&str, usize); 10] = [
+const LIBRARY: [(&str, usize); 11] = [
     ("codec", 7_750),
     ("delta", 7_950),
     ("disk", 3_700),
@@ -18,6 +18,7 @@ const LIBRARY: [(&str, usize); 10] = [
     ("relations", 2_550),
     ("series", 7_400),
     ("tidalite", 30_400),
+    ("time", 300),
 ];
 
 /// Names of the sections of a program that count as code and, below, as constants.
