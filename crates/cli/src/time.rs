@@ -248,8 +248,11 @@ impl TimeReader {
 pub(crate) fn read_any(text: &str, zone: &TimeZone) -> Result<Nanos, String> {
     let text = text.trim();
     if is_relative(text) {
-        let (now, zone) = (tidalite::Timestamp::now(), zone.clone().into());
-        let time = tidalite::Timestamp::parse_relative(text, now, &zone);
+        let (now, zone) = (
+            tidalite::Timestamp::now(),
+            tidalite::Zone::from(zone.clone()),
+        );
+        let time = zone.parse_relative(text, now);
         return time.map(|time| time.0.into()).map_err(|_| {
             format!("`{text}` is not a time like now, today, -1d, now-6h or today+8h")
         });

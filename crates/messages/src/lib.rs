@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Like the other structures, each is identified by the root of its table (`Tree`): functions take the root and a page
-//! reader or page writer, and the caller stores the root. Times are nanoseconds since 1970 in UTC and are passed in by
-//! the caller: nothing here reads a clock.
+//! reader or page writer, and the caller stores the root. Times are passed in by the caller; no code here reads a
+//! clock. The types that users see have times as `Timestamp`; rows, keys and the calls of readers and writers have
+//! them as nanoseconds since 1970 in UTC.
 
 mod containers;
 mod objects;

@@ -5,11 +5,11 @@
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
 use std::time::Duration;
-use tidalite::Database;
 use tidalite::containers::{Append, Document, Expression, Select};
 use tidalite::objects::{ObjectAttributes, ObjectCondition};
 use tidalite::queue::{DEFAULT_GROUP, LeaseLimits, NewMessage};
 use tidalite::topics::{Filter, Message};
+use tidalite::{Database, Timestamp};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::temp_dir().join(format!("tidalite-messages-{}", std::process::id()));
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn run(dir: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
     let db = Database::open(dir.join("plant.tdl"))?;
-    let now = tidalite::Timestamp::now().0;
+    let now = Timestamp::now();
     let picture = [0xff_u8; 100_000];
 
     let mut tx = db.begin_write()?;

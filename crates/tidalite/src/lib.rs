@@ -253,10 +253,12 @@ pub mod tuning {
     pub use crate::database::options::{ReadAhead, Verify};
 }
 
-/// Keys, names and GUIDs as text, and texts as table keys that sort like the values they show.
+/// Keys, names and GUIDs as text, texts as table keys that sort like the values they show, and the error of a text that
+/// is not a timestamp.
 pub mod text {
     pub use crate::types::text_form::{guid_dotnet, guid_text, key_text};
     pub use tidalite_base::{json_integer_key, json_number_key, text_key};
+    pub use tidalite_time::TimestampError;
 }
 
 pub use catalog::entries::SeriesInfo;
@@ -293,6 +295,7 @@ pub use tables::table_mut::TableMut;
 pub use tidalite_base::{Corrupt, Ordered, Reversed, SeriesId, TxnId};
 pub use tidalite_derive::Record;
 pub use tidalite_pager::{Durability, Ticket};
+pub use tidalite_time::Timestamp;
 pub use txn::catalog_cache::CatalogVersion;
 pub use txn::pages::ReadSource;
 pub use txn::read::{AnyRead, ReadTxn, Reading};
@@ -315,6 +318,5 @@ pub use types::point::{Point, Sample};
 pub use types::row::Row;
 pub use types::schema::{Schema, Unit};
 pub use types::table_types::TableLayout;
-pub use types::time::Timestamp;
 pub use types::value::Value;
 pub use types::zone::Zone;

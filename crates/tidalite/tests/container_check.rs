@@ -9,7 +9,7 @@ use tidalite::maintenance::{Place, Salvage};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Column, ColumnType, Database, MergePolicy, Options, Schema, Steps, Table, TableLayout,
-    TableMut, Unit, Value,
+    TableMut, Timestamp, Unit, Value,
 };
 
 const SERIES: &str = r#"t{container="c"}"#;
@@ -59,7 +59,9 @@ fn planted_in(
     let mut tx = source.begin_write().unwrap();
     let mut table = tx.containers("t").unwrap();
     for (time, text) in messages {
-        table.append(&Append::new("c", *time, &json(text))).unwrap();
+        table
+            .append(&Append::new("c", Timestamp(*time), &json(text)))
+            .unwrap();
     }
     tx.commit().unwrap();
     let mut tx = db.begin_write().unwrap();

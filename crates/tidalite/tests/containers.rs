@@ -19,7 +19,7 @@ use tidalite::retention::{Budget, Clocks, Retention};
 use tidalite::storage::MemoryStorage;
 use tidalite::{
     Column, ColumnType, Database, ErrorKind, MergePolicy, Options, ReadTxn, Schema, Steps,
-    TableLayout, Tuning, Unit, Value,
+    TableLayout, Timestamp, Tuning, Unit, Value,
 };
 use tidalite_testkit::rng::Rng;
 
@@ -70,7 +70,7 @@ fn expected_rows(containers: &Containers<'_>, container: &str) -> Vec<NumberedRo
             };
             (name.into_owned(), number)
         });
-        let row = row_of(message.time, numbers);
+        let row = row_of(message.time.0, numbers);
         if !row.1.is_empty() {
             rows.push(row);
         }
@@ -182,7 +182,7 @@ fn random_run(seed: u64, rule: OnDuplicate) {
                         .map(|document| {
                             let name = names[rng.below(3) as usize];
                             let at = now - rng.below(420) as i64 * SECOND;
-                            Append::new(name, at, document)
+                            Append::new(name, Timestamp(at), document)
                         })
                         .collect();
                     let appended = containers.append_batch(&messages).unwrap();
@@ -190,8 +190,8 @@ fn random_run(seed: u64, rule: OnDuplicate) {
                 }
                 4 => {
                     let range = DeleteRange {
-                        from: at,
-                        to: at + 50 * SECOND,
+                        from: Timestamp(at),
+                        to: Timestamp(at + 50 * SECOND),
                         ..DeleteRange::default()
                     };
                     let filter = Expression::parse("exists(`field 1`)").unwrap();
@@ -224,7 +224,7 @@ fn random_run(seed: u64, rule: OnDuplicate) {
                         Some(_) => {
                             let select = Select {
                                 query: MessageQuery {
-                                    from: at,
+                                    from: Timestamp(at),
                                     limit: 1,
                                     ..MessageQuery::default()
                                 },
@@ -325,14 +325,14 @@ fn numbers_get_columns_that_hold_them_exactly() {
     ];
     let documents: Vec<Document> = texts.iter().map(|text| json(text)).collect();
     for (time, document) in documents.iter().enumerate() {
-        cars.append(&Append::new("red", time as i64, document))
+        cars.append(&Append::new("red", Timestamp(time as i64), document))
             .unwrap();
     }
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let cars = snap.containers("cars").unwrap().unwrap();
     for (time, document) in documents.iter().enumerate() {
-        let found = cars.get("red", time as i64).unwrap();
+        let found = cars.get("red", Timestamp(time as i64)).unwrap();
         assert_eq!(found, std::slice::from_ref(document));
     }
     let series = snap.series(r#"cars{container="red"}"#).unwrap().unwrap();
@@ -366,11 +366,13 @@ fn a_message_with_too_many_numbers_keeps_them_all() {
     }
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.containers("t").unwrap();
-    table.append(&Append::new("c", 5, &document)).unwrap();
+    table
+        .append(&Append::new("c", Timestamp(5), &document))
+        .unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let table = snap.containers("t").unwrap().unwrap();
-    assert_eq!(table.get("c", 5).unwrap(), [document]);
+    assert_eq!(table.get("c", Timestamp(5)).unwrap(), [document]);
     let series = snap.series(r#"t{container="c"}"#).unwrap().unwrap();
     assert_eq!(series.info().schema.columns.len(), 64);
     assert_eq!(
@@ -395,7 +397,7 @@ fn pages_filters_and_fields() {
     let messages: Vec<Append> = documents
         .iter()
         .enumerate()
-        .map(|(i, document)| Append::new("c", (i / 10) as i64, document))
+        .map(|(i, document)| Append::new("c", Timestamp((i / 10) as i64), document))
         .collect();
     table.append_batch(&messages).unwrap();
     tx.commit().unwrap();
@@ -451,7 +453,9 @@ fn figures_agree_with_a_plain_computation() {
         let x = (!rng.one_in(5)).then(|| rng.below(1 << 40) as i64 - (1 << 39));
         let field = x.map_or(String::new(), |x| format!(r#", "x": {x}"#));
         let document = json(&format!(r#"{{"state": "{state}"{field}}}"#));
-        table.append(&Append::new("c", time, &document)).unwrap();
+        table
+            .append(&Append::new("c", Timestamp(time), &document))
+            .unwrap();
         let step = time.div_euclid(64) * 64;
         plain.entry((step, state.to_owned())).or_default().push(x);
     }
@@ -474,7 +478,7 @@ fn figures_agree_with_a_plain_computation() {
     assert_eq!(rows.len(), plain.len());
     let mut lasts: BTreeMap<String, i64> = BTreeMap::new();
     for (row, ((from, state), all)) in rows.into_iter().zip(&plain) {
-        assert_eq!((row.from, row.group.as_text()), (*from, Some(&**state)));
+        assert_eq!((row.from.0, row.group.as_text()), (*from, Some(&**state)));
         let last = lasts.get(state).copied();
         let xs: Vec<i64> = all.iter().copied().flatten().collect();
         let value = |x: Option<i64>| x.map_or(FieldValue::Null, FieldValue::from);
@@ -511,7 +515,9 @@ fn containers_commit_and_are_maintained_with_everything_else() {
     for i in 0..2000 {
         let document = json(&format!(r#"{{"n": {i}, "name": "device {i}"}}"#));
         let name = format!("d{}", i % 20);
-        let outcome = table.append(&Append::new(&name, i, &document)).unwrap();
+        let outcome = table
+            .append(&Append::new(&name, Timestamp(i), &document))
+            .unwrap();
         assert!(matches!(outcome, AppendOutcome::Stored { .. }));
     }
     tx.commit().unwrap();
@@ -589,7 +595,7 @@ fn a_queue_is_handed_over_once() {
         let container = "c".to_owned();
         Some(Handed {
             container,
-            time,
+            time: Timestamp(time),
             document,
         })
     };
@@ -633,15 +639,19 @@ fn latest_values_follow_in_the_same_commit() {
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.containers("t").unwrap();
     let (first, late) = (json(r#"{"a": 1, "b": "x"}"#), json(r#"{"a": 0, "c": 3}"#));
-    table.append(&Append::new("c", 10, &first)).unwrap();
-    table.append(&Append::new("c", 5, &late)).unwrap();
+    table
+        .append(&Append::new("c", Timestamp(10), &first))
+        .unwrap();
+    table
+        .append(&Append::new("c", Timestamp(5), &late))
+        .unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let table = snap.containers("t").unwrap().unwrap();
     let latest = table.latest("c").unwrap();
     let latest: Vec<_> = latest
         .iter()
-        .map(|value| (&*value.field, value.time, value.value.clone()))
+        .map(|value| (&*value.field, value.time.0, value.value.clone()))
         .collect();
     assert_eq!(
         latest,
@@ -680,7 +690,9 @@ fn thinning_keeps_one_message_a_step() {
             let document = json(&format!(
                 r#"{{"sum": {x}, "mean": {x}, "min": {x}, "max": {x}, "first": {x}, "gone": 1, "keep": {keep}}}"#
             ));
-            table.append(&Append::new("c", at, &document)).unwrap();
+            table
+                .append(&Append::new("c", Timestamp(at), &document))
+                .unwrap();
             if !keep {
                 plain
                     .entry(at.div_euclid(10 * SECOND))
@@ -736,7 +748,7 @@ fn thinning_keeps_one_message_a_step() {
         for (message, all) in thin.into_iter().zip(plain.values()) {
             let xs: Vec<i64> = all.iter().map(|(_, x)| *x).collect();
             let of = |name| message.document.get(name).cloned();
-            assert_eq!(message.time, all[0].0);
+            assert_eq!(message.time, Timestamp(all[0].0));
             assert_eq!(of("first"), Some(xs[0].into()));
             assert_eq!(of("sum"), Some(xs.iter().sum::<i64>().into()));
             assert_eq!(of("min"), xs.iter().min().map(|x| (*x).into()));
@@ -768,9 +780,11 @@ fn more_messages_of_a_time_than_a_series_has_rows_are_kept() {
     let mut table = tx.containers("t").unwrap();
     let count = most + 500;
     for chunk in 0..3 {
-        let messages = vec![Append::new("c", 0, &wide); count / 3 + 1];
+        let messages = vec![Append::new("c", Timestamp(0), &wide); count / 3 + 1];
         table.append_batch(&messages).unwrap();
-        table.append(&Append::new("c", 1 + chunk, &narrow)).unwrap();
+        table
+            .append(&Append::new("c", Timestamp(1 + chunk), &narrow))
+            .unwrap();
     }
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
@@ -810,12 +824,17 @@ fn rows_follow_through_other_rules_for_equal_times() {
         .create_container("c", Some(&rule(OnDuplicate::KeepAll)))
         .unwrap();
     table
-        .append_batch(&[Append::new("c", start, &one), Append::new("c", start, &two)])
+        .append_batch(&[
+            Append::new("c", Timestamp(start), &one),
+            Append::new("c", Timestamp(start), &two),
+        ])
         .unwrap();
     table
         .set_options("c", Some(&rule(OnDuplicate::Replace)))
         .unwrap();
-    table.append(&Append::new("c", start, &three)).unwrap();
+    table
+        .append(&Append::new("c", Timestamp(start), &three))
+        .unwrap();
     table
         .set_options("c", Some(&rule(OnDuplicate::KeepAll)))
         .unwrap();
@@ -824,13 +843,15 @@ fn rows_follow_through_other_rules_for_equal_times() {
     time.fetch_add(20 * SECOND, Ordering::Relaxed);
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.containers("t").unwrap();
-    table.append(&Append::new("c", start, &kept)).unwrap();
+    table
+        .append(&Append::new("c", Timestamp(start), &kept))
+        .unwrap();
     while !table.maintain(100).unwrap().is_done {}
     tx.commit().unwrap();
     assert_in_step(&db, "t");
     let snap = db.begin_read().unwrap();
     let table = snap.containers("t").unwrap().unwrap();
-    assert_eq!(table.get("c", start).unwrap(), [kept]);
+    assert_eq!(table.get("c", Timestamp(start)).unwrap(), [kept]);
 }
 
 /// A message without a place in the series takes the row of the message that it replaces away.
@@ -851,14 +872,22 @@ fn a_replaced_message_leaves_no_row() {
     let other = json(r#"{"other": 1}"#);
     let mut tx = db.begin_write().unwrap();
     let mut table = tx.containers_with("t", &options).unwrap();
-    table.append(&Append::new("c", 5, &wide)).unwrap();
-    table.append(&Append::new("c", 5, &other)).unwrap();
+    table
+        .append(&Append::new("c", Timestamp(5), &wide))
+        .unwrap();
+    table
+        .append(&Append::new("c", Timestamp(5), &other))
+        .unwrap();
     tx.commit().unwrap();
     let snap = db.begin_read().unwrap();
     let series = snap.series(r#"t{container="c"}"#).unwrap().unwrap();
     assert_eq!(series.count().unwrap(), 0);
     assert_eq!(
-        snap.containers("t").unwrap().unwrap().get("c", 5).unwrap(),
+        snap.containers("t")
+            .unwrap()
+            .unwrap()
+            .get("c", Timestamp(5))
+            .unwrap(),
         [other]
     );
 }
@@ -874,7 +903,9 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     let mut table = tx.containers("t").unwrap();
     let created = table.create_container("c", None).unwrap_err();
     assert_eq!(created.kind(), ErrorKind::AlreadyExists);
-    let appended = table.append(&Append::new("c", 5, &document)).unwrap_err();
+    let appended = table
+        .append(&Append::new("c", Timestamp(5), &document))
+        .unwrap_err();
     assert_eq!(appended.kind(), ErrorKind::Schema);
     // A series with all properties of the series of a container keeps its rows, too.
     let name = r#"t{container="like"}"#;
@@ -884,18 +915,24 @@ fn a_series_that_is_not_of_a_container_is_left_alone() {
     like.set_merge(MergePolicy::KeepAll).unwrap();
     like.insert_values(Steps(5), &[7.0.into()]).unwrap();
     let mut table = tx.containers("t").unwrap();
-    let appended = table.append(&Append::new("like", 5, &document));
+    let appended = table.append(&Append::new("like", Timestamp(5), &document));
     assert_eq!(appended.unwrap_err().kind(), ErrorKind::AlreadyExists);
     let series = tx.series(name).unwrap();
     assert_eq!(series.info().schema, nanos);
     assert!(tx.remove_series(name).unwrap());
     let mut table = tx.containers("t").unwrap();
-    table.append(&Append::new("like", 5, &document)).unwrap();
-    table.append(&Append::new("d", 5, &document)).unwrap();
+    table
+        .append(&Append::new("like", Timestamp(5), &document))
+        .unwrap();
+    table
+        .append(&Append::new("d", Timestamp(5), &document))
+        .unwrap();
     let renamed = table.rename_container("d", "c").unwrap_err();
     assert_eq!(renamed.kind(), ErrorKind::AlreadyExists);
     let long = "\"".repeat(510);
-    let refused = table.append(&Append::new(&long, 5, &document)).unwrap_err();
+    let refused = table
+        .append(&Append::new(&long, Timestamp(5), &document))
+        .unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidName);
     tx.commit().unwrap();
     let mut tx = db.begin_write().unwrap();
@@ -927,7 +964,7 @@ fn only_a_container_changes_its_series() {
     let mut table = tx.containers("t").unwrap();
     table.create_container("empty", None).unwrap();
     table
-        .append(&Append::new("c", 5, &json(r#"{"x": 1}"#)))
+        .append(&Append::new("c", Timestamp(5), &json(r#"{"x": 1}"#)))
         .unwrap();
     let other = tx.series("other").unwrap().id();
     let id = tx.series(name).unwrap().id();
@@ -1011,7 +1048,7 @@ fn a_message_that_cannot_be_stored_does_not_stop_a_hand_over() {
         let container = String::from_utf8(message.payload.clone()).ok()?;
         Some(Handed {
             container,
-            time: 1,
+            time: Timestamp(1),
             document: json(r#"{"x": 1}"#),
         })
     };

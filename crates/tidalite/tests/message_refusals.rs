@@ -17,7 +17,7 @@ use tidalite::queue::{
 };
 use tidalite::storage::MemoryStorage;
 use tidalite::topics::{Filter, Message, SearchOptions, TopicOptions, TopicSearch, topic_of_bytes};
-use tidalite::{Database, ErrorKind, Options, Result, WriteTxn};
+use tidalite::{Database, ErrorKind, Options, Result, Timestamp, WriteTxn};
 
 /// The name of a call, the kind of its error, and the call.
 type Refused = (&'static str, ErrorKind, fn(&mut WriteTxn) -> Result<()>);
@@ -51,9 +51,12 @@ fn containers_refuse_calls_by_kind() {
     let db = memory();
     let mut tx = db.begin_write().unwrap();
     let mut cars = tx.containers("cars").unwrap();
-    cars.append(&Append::new("red", 1, &document())).unwrap();
-    cars.append(&Append::new("blue", 1, &document())).unwrap();
-    cars.append(&Append::new("blue", 2, &document())).unwrap();
+    cars.append(&Append::new("red", Timestamp(1), &document()))
+        .unwrap();
+    cars.append(&Append::new("blue", Timestamp(1), &document()))
+        .unwrap();
+    cars.append(&Append::new("blue", Timestamp(2), &document()))
+        .unwrap();
     let calls: [Refused; 25] = [
         ("options of none", ErrorKind::NotFound, |tx| {
             tx.containers("cars")?.set_options("none", None)
@@ -77,12 +80,12 @@ fn containers_refuse_calls_by_kind() {
         }),
         ("delete in none", ErrorKind::NotFound, |tx| {
             tx.containers("cars")?
-                .delete_message("none", (1, 0))
+                .delete_message("none", (Timestamp(1), 0))
                 .map(drop)
         }),
         ("replace in none", ErrorKind::NotFound, |tx| {
             tx.containers("cars")?
-                .replace_message("none", (1, 0), &document())
+                .replace_message("none", (Timestamp(1), 0), &document())
                 .map(drop)
         }),
         ("create a taken name", ErrorKind::AlreadyExists, |tx| {
@@ -97,7 +100,8 @@ fn containers_refuse_calls_by_kind() {
             let mut document = Document::default();
             document.set("", FieldValue::Bool(true));
             let mut cars = tx.containers("cars")?;
-            cars.append(&Append::new("red", 5, &document)).map(drop)
+            cars.append(&Append::new("red", Timestamp(5), &document))
+                .map(drop)
         }),
         ("a projection to no name", ErrorKind::InvalidName, |_| {
             Ok(Projection::new(&[""]).map(drop)?)
@@ -113,7 +117,8 @@ fn containers_refuse_calls_by_kind() {
                 let mut document = Document::default();
                 document.set("x", FieldValue::Float(f64::NAN));
                 let mut cars = tx.containers("cars")?;
-                cars.append(&Append::new("red", 5, &document)).map(drop)
+                cars.append(&Append::new("red", Timestamp(5), &document))
+                    .map(drop)
             },
         ),
         ("a text that is not JSON", ErrorKind::InvalidInput, |_| {
@@ -244,7 +249,7 @@ fn topics_refuse_calls_by_kind() {
         }),
         ("an empty payload", ErrorKind::InvalidInput, |tx| {
             let message = Message::new("a", b"");
-            tx.topics("broker")?.set(&message, 0).map(drop)
+            tx.topics("broker")?.set(&message, Timestamp(0)).map(drop)
         }),
         ("a token", ErrorKind::InvalidInput, |_| {
             let filters = vec![Filter::parse("a").unwrap()];

@@ -16,7 +16,7 @@ use tidalite::queue::{
 use tidalite::retention::Clocks;
 use tidalite::storage::MemoryStorage;
 use tidalite::topics::{Filter, Message, TopicChanges, TopicOptions};
-use tidalite::{Database, ErrorKind, Options, Steps, TableLayout, Tuning};
+use tidalite::{Database, ErrorKind, Options, Steps, TableLayout, Timestamp, Tuning};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -246,7 +246,7 @@ fn expiry_leases_and_delays_follow_the_commit_clock() {
     let now = time.load(Ordering::Relaxed);
     let mut tx = db.begin_write().unwrap();
     let mut message = Message::new("door", b"open");
-    message.expires = Some(now + 10 * SECOND);
+    message.expires = Some(Timestamp(now + 10 * SECOND));
     tx.topics("broker")
         .unwrap()
         .publish(&message, true)
@@ -262,7 +262,7 @@ fn expiry_leases_and_delays_follow_the_commit_clock() {
         )
         .unwrap();
     let attributes = ObjectAttributes {
-        expires: Some(now + 10 * SECOND),
+        expires: Some(Timestamp(now + 10 * SECOND)),
         ..ObjectAttributes::default()
     };
     let mut bucket = tx.bucket("files").unwrap();

@@ -18,7 +18,6 @@ mod documents;
 mod downsampling;
 mod equal_times;
 mod events;
-mod foreign_times;
 mod frequent;
 mod functions;
 mod hash_damage;

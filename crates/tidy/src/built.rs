@@ -7,17 +7,18 @@ use std::fmt::Write;
 
 /// The crates of the library, each with the maximum number of its lines of code. A crate that needs more lines takes
 /// them by a change of this table, so that growth is a decision and is seen in a review.
-const LIBRARY: [(&str, usize); 10] = [
+const LIBRARY: [(&str, usize); 11] = [
     ("codec", 7_750),
     ("delta", 7_950),
     ("disk", 3_700),
     ("index", 5_100),
     ("kv", 9_650),
-    ("messages", 19_200),
+    ("messages", 19_250),
     ("pager", 16_100),
     ("relations", 2_550),
     ("series", 7_400),
-    ("tidalite", 30_400),
+    ("tidalite", 30_250),
+    ("time", 300),
 ];
 
 /// Names of the sections of a program that count as code and, below, as constants.

@@ -4,21 +4,22 @@ use crate::time::{read_any, width_nanos};
 use clap::{Args, ValueHint};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
+use tidalite::Timestamp;
 
 /// A time, which may depend on the clock of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     /// This number of nanoseconds from now.
     After(i64),
-    /// This number of nanoseconds since 1970.
-    At(i64),
+    /// This time.
+    At(Timestamp),
 }
 
 impl When {
-    /// The time in nanoseconds since 1970, if it is `now`.
-    pub(crate) fn at(self, now: i64) -> i64 {
+    /// The time, if it is `now`.
+    pub(crate) fn at(self, now: Timestamp) -> Timestamp {
         match self {
-            Self::After(width) => now.saturating_add(width),
+            Self::After(width) => Timestamp(now.0.saturating_add(width)),
             Self::At(time) => time,
         }
     }
@@ -35,7 +36,7 @@ pub(crate) fn when(text: &str) -> Result<When, String> {
         )
     })?;
     let time = i64::try_from(time);
-    time.map(When::At)
+    time.map(|time| When::At(Timestamp(time)))
         .map_err(|_| format!("`{text}` is beyond the times that can be stored: 1677 to 2262"))
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn instant(text: &str) -> Result<When, String> {
                 format!("`{text}` is neither now, a time before it like -5m, nor a time like 2030-06-01T12:00:00Z")
             })?;
             let time = i64::try_from(time);
-            time.map(When::At).map_err(|_| {
+            time.map(|time| When::At(Timestamp(time))).map_err(|_| {
                 format!("`{text}` is beyond the times that can be stored: 1677 to 2262")
             })
         }
@@ -98,7 +99,10 @@ mod tests {
     #[test]
     fn times_are_durations_or_instants() {
         assert_eq!(when("10m"), Ok(When::After(600_000_000_000)));
-        assert_eq!(when("1970-01-01T00:00:01Z"), Ok(When::At(1_000_000_000)));
+        assert_eq!(
+            when("1970-01-01T00:00:01Z"),
+            Ok(When::At(Timestamp(1_000_000_000)))
+        );
         assert_eq!(when_or_never("never"), Ok(None));
         for wrong in ["", "10", "0s", "soon", "9999-01-01", "-5m x", "1mo"] {
             let parsed = when(wrong);
@@ -107,12 +111,16 @@ mod tests {
         }
         assert_eq!(instant("now"), Ok(When::After(0)));
         assert_eq!(instant("-5m"), Ok(When::After(-300_000_000_000)));
-        assert_eq!(instant("1970-01-01T00:00:01Z"), Ok(When::At(1_000_000_000)));
+        assert_eq!(
+            instant("1970-01-01T00:00:01Z"),
+            Ok(When::At(Timestamp(1_000_000_000)))
+        );
         for wrong in ["", "soon", "9999-01-01", "-", "-x"] {
             assert!(instant(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(When::After(i64::MAX).at(5), i64::MAX);
-        assert_eq!(When::At(7).at(5), 7);
+        let now = Timestamp(5);
+        assert_eq!(When::After(i64::MAX).at(now), Timestamp::MAX);
+        assert_eq!(When::At(Timestamp(7)).at(now), Timestamp(7));
     }
 
     #[test]

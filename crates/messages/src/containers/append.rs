@@ -3,14 +3,15 @@
 use crate::containers::keys::MessageKey;
 use crate::containers::message::StoredMessage;
 use crate::containers::sweep::RemovedMessage;
+use tidalite_time::Timestamp;
 
 /// A message to append.
 #[derive(Clone, Copy, Debug)]
 pub struct Append<'a> {
     /// Name of the container.
     pub container: &'a str,
-    /// Time of the message in nanoseconds since 1970.
-    pub time: i64,
+    /// Time of the message.
+    pub time: Timestamp,
     /// The fields.
     pub document: &'a crate::containers::document::Document,
     /// A key that is unique for this message within its container. A second message with the same key within the window
@@ -23,7 +24,7 @@ impl<'a> Append<'a> {
     #[must_use]
     pub fn new(
         container: &'a str,
-        time: i64,
+        time: Timestamp,
         document: &'a crate::containers::document::Document,
     ) -> Self {
         Self {

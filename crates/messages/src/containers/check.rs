@@ -162,10 +162,10 @@ impl<R: PageRead> ContainersReader<R> {
             });
             sums.record
                 .add(counted_bytes(value.len()), message.is_protected);
-            sums.record.include(key.time, message.is_protected);
+            sums.record.include(key.time.0, message.is_protected);
             for (field, _) in raw_fields(&message.document)? {
-                let newest = sums.fields.entry(field).or_insert(key.time);
-                *newest = key.time.max(*newest);
+                let newest = sums.fields.entry(field).or_insert(key.time.0);
+                *newest = key.time.0.max(*newest);
             }
             there = rows.next()?;
         }

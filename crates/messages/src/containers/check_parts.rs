@@ -123,7 +123,7 @@ impl<R: PageRead> ContainersReader<R> {
             }
             expected.deleted_messages += deletion.messages;
             expected.deleted_bytes += deletion.bytes;
-            let due = Due::of_deletion(deletion.free_at, container, number);
+            let due = Due::of_deletion(deletion.free_at.0, container, number);
             expected.dues.insert(due);
             there = rows.next()?;
         }

@@ -9,14 +9,15 @@ use crate::containers::record::Record;
 use crate::containers::token::MessageToken;
 use tidalite_kv::Cursor;
 use tidalite_pager::{Error, PageRead, Refusal, Result};
+use tidalite_time::Timestamp;
 
 /// A query for messages: times, order, limit and position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageQuery {
     /// The earliest time.
-    pub from: i64,
+    pub from: Timestamp,
     /// The latest time, inclusive.
-    pub to: i64,
+    pub to: Timestamp,
     /// Whether the latest message comes first.
     pub reverse: bool,
     /// Maximum number of messages.
@@ -29,8 +30,8 @@ impl Default for MessageQuery {
     /// All messages, the oldest first.
     fn default() -> Self {
         Self {
-            from: i64::MIN,
-            to: i64::MAX,
+            from: Timestamp::MIN,
+            to: Timestamp::MAX,
             reverse: false,
             limit: u64::MAX,
             after: None,
@@ -79,8 +80,8 @@ impl<R: PageRead> ContainersReader<R> {
         now: i64,
     ) -> Result<MessageCursor<'_, R>> {
         let span = Span {
-            from: query.from,
-            to: query.to,
+            from: query.from.0,
+            to: query.to.0,
             reverse: query.reverse,
             behind: query.after.map(|after| after.key),
         };
@@ -165,7 +166,7 @@ impl<R: PageRead> MessageCursor<'_, R> {
                 return Ok(None);
             };
             let key = MessageKey::decode(rows.key())?;
-            let is_within = (self.span.from..=self.span.to).contains(&key.time);
+            let is_within = (self.span.from..=self.span.to).contains(&key.time.0);
             if key.container != self.number || !is_within {
                 self.left = 0;
                 return Ok(None);
@@ -179,7 +180,7 @@ impl<R: PageRead> MessageCursor<'_, R> {
                     decode_head(&self.buffer)?.is_protected
                 }
             };
-            if !self.options.is_expired(key.time, is_protected, self.now) {
+            if !self.options.is_expired(key.time.0, is_protected, self.now) {
                 self.left -= 1;
                 return Ok(Some(key));
             }

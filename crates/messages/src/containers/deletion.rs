@@ -11,6 +11,7 @@ use crate::containers::options::COUNT_MAX;
 use crate::containers::parts::{damaged, shown};
 use tidalite_base::{get_i64, get_u64};
 use tidalite_pager::Result;
+use tidalite_time::Timestamp;
 
 const BYTES: usize = 32;
 
@@ -20,9 +21,9 @@ pub struct Deletion {
     /// Number of the deletion. Later deletions have greater numbers.
     pub number: u64,
     /// Time of the deletion.
-    pub deleted_at: i64,
+    pub deleted_at: Timestamp,
     /// Time from which the messages can no longer be restored.
-    pub free_at: i64,
+    pub free_at: Timestamp,
     /// Number of messages.
     pub messages: u64,
     /// Total bytes of these messages.
@@ -32,8 +33,8 @@ pub struct Deletion {
 impl Deletion {
     pub(crate) fn encode(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
-        bytes[..8].copy_from_slice(&self.deleted_at.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.free_at.to_le_bytes());
+        bytes[..8].copy_from_slice(&self.deleted_at.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.free_at.0.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.messages.to_le_bytes());
         bytes[24..].copy_from_slice(&self.bytes.to_le_bytes());
         bytes
@@ -46,8 +47,8 @@ impl Deletion {
         }
         let deletion = Self {
             number,
-            deleted_at: get_i64(bytes, 0),
-            free_at: get_i64(bytes, 8),
+            deleted_at: Timestamp(get_i64(bytes, 0)),
+            free_at: Timestamp(get_i64(bytes, 8)),
             messages: get_u64(bytes, 16),
             bytes: get_u64(bytes, 24),
         };

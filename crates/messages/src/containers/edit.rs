@@ -20,14 +20,15 @@ use crate::containers::sweep::read_bounds;
 use crate::containers::token::MessageToken;
 use crate::containers::write::ContainersWriter;
 use tidalite_pager::{PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// The messages from which a call deletes, and the number of messages that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeleteRange {
     /// The earliest time.
-    pub from: i64,
+    pub from: Timestamp,
     /// The latest time, inclusive.
-    pub to: i64,
+    pub to: Timestamp,
     /// Position at which an earlier call stopped.
     pub after: Option<MessageToken>,
     /// Maximum number of messages to read; at least one is read.
@@ -40,8 +41,8 @@ impl Default for DeleteRange {
     /// All times, 10,000 messages a call.
     fn default() -> Self {
         Self {
-            from: i64::MIN,
-            to: i64::MAX,
+            from: Timestamp::MIN,
+            to: Timestamp::MAX,
             after: None,
             examined_max: 10_000,
             dry_run: false,
@@ -97,7 +98,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         }
         let is_protected = is_protected(&options, document);
         let mut row = Vec::new();
-        put_head(is_protected, now, &mut row);
+        put_head(is_protected, Timestamp(now), &mut row);
         let encoded = {
             let (w, fields, state) = (&*self.w, &mut self.fields, &self.state);
             let table = part(self.root, w, Part::Fields)?;
@@ -152,8 +153,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         // The first row after all smaller ties of this time is the message, if it exists.
         let before = tie.checked_sub(1);
         let range = DeleteRange {
-            from: time,
-            to: time,
+            from: Timestamp(time),
+            to: Timestamp(time),
             after: before.map(|before| MessageToken::behind(MessageKey::new(0, time, before))),
             examined_max: 1,
             dry_run: false,
@@ -206,8 +207,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             deleted.deletion = Some(number);
             let deletion = Deletion {
                 number,
-                deleted_at: now,
-                free_at: now.saturating_add(keep),
+                deleted_at: Timestamp(now),
+                free_at: Timestamp(now.saturating_add(keep)),
                 messages: found.messages,
                 bytes: found.bytes,
             };
@@ -234,7 +235,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         let options = record.options(&self.options.defaults).clone();
         let w = &*self.w;
         let mut rows = part(self.root, w, Part::Messages)?.cursor(w)?;
-        let start = Self::start_of(record.number, range.from);
+        let start = Self::start_of(record.number, range.from.0);
         let after = range.after.map(|after| {
             let key = MessageKey {
                 container: record.number,
@@ -261,7 +262,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             let value = rows.value()?;
             let row = value.bytes()?;
             let message = ContainerMessage::decode(key, &row)?;
-            let is_expired = options.is_expired(key.time, message.is_protected, now);
+            let is_expired = options.is_expired(key.time.0, message.is_protected, now);
             let is_selected = !is_expired && select(&message)?;
             if is_selected {
                 let bytes = counted_bytes(value.len());
@@ -299,7 +300,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             table.insert(w, &key, &deletion.encode())
         })?;
         self.change(Part::Due, &mut |w, table| {
-            let due = Due::of_deletion(deletion.free_at, container, deletion.number);
+            let due = Due::of_deletion(deletion.free_at.0, container, deletion.number);
             table.insert(w, &due.encode(), &[]).map(drop)
         })
     }

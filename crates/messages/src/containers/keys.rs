@@ -13,6 +13,7 @@
 use crate::containers::parts::{damaged, shown};
 use tidalite_base::Ordered;
 use tidalite_pager::Result;
+use tidalite_time::Timestamp;
 
 /// Length in bytes of the key of a message.
 pub(crate) const MESSAGE_KEY_BYTES: usize = 16;
@@ -27,8 +28,8 @@ const TRASH_KEY_BYTES: usize = DELETION_KEY_BYTES + 12;
 pub struct MessageKey {
     /// Number of the container.
     pub container: u32,
-    /// Time of the message in nanoseconds since 1970.
-    pub time: i64,
+    /// Time of the message.
+    pub time: Timestamp,
     /// 0 for the first message of this time; ascending for the following ones.
     pub tie: u32,
 }
@@ -37,7 +38,7 @@ impl MessageKey {
     pub(crate) fn new(container: u32, time: i64, tie: u32) -> Self {
         Self {
             container,
-            time,
+            time: Timestamp(time),
             tie,
         }
     }
@@ -45,7 +46,7 @@ impl MessageKey {
     pub(crate) fn encode(self) -> [u8; MESSAGE_KEY_BYTES] {
         let mut bytes = [0; MESSAGE_KEY_BYTES];
         bytes[..4].copy_from_slice(&self.container.to_be_bytes());
-        bytes[4..12].copy_from_slice(&time_bytes(self.time));
+        bytes[4..12].copy_from_slice(&time_bytes(self.time.0));
         bytes[12..].copy_from_slice(&self.tie.to_be_bytes());
         bytes
     }

@@ -6,6 +6,7 @@ use crate::containers::parts::{Part, part};
 use crate::containers::read::{ContainerInfo, ContainersReader};
 use crate::containers::record::{DroppedRecord, Record};
 use tidalite_pager::{PageRead, Result};
+use tidalite_time::Timestamp;
 
 impl<R: PageRead> ContainersReader<R> {
     /// Containers whose names start with `prefix` and follow the name `after`, sorted by name; at most `limit`.
@@ -64,8 +65,8 @@ impl<R: PageRead> ContainersReader<R> {
                     number,
                     messages: row.record.messages,
                     bytes: row.record.bytes,
-                    dropped_at: row.dropped_at,
-                    free_at: Some(row.free_at),
+                    dropped_at: Timestamp(row.dropped_at),
+                    free_at: Some(Timestamp(row.free_at)),
                 });
             }
             there = rows.next()?;

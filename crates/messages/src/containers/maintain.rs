@@ -10,6 +10,7 @@ use crate::containers::seen;
 use crate::containers::sweep::{RemovalReason, RemovedMessage, collect, read_bounds};
 use crate::containers::write::ContainersWriter;
 use tidalite_pager::{Error, PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// Messages that one maintenance step has removed from one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +20,10 @@ pub struct RemovedSpan {
     /// Its name.
     pub name: String,
     /// Time of the oldest removed message.
-    pub from: i64,
+    pub from: Timestamp,
     /// Time of the newest removed message. Protected messages between the two times are kept, and other messages with
     /// exactly this time may be kept, too.
-    pub to: i64,
+    pub to: Timestamp,
     /// Number of removed messages.
     pub messages: u64,
 }

@@ -16,6 +16,7 @@ use crate::containers::record::{DroppedRecord, Record};
 use crate::containers::state::NUMBERS_MAX;
 use crate::containers::write::ContainersWriter;
 use tidalite_pager::{Error, PageWrite, Refusal, Result};
+use tidalite_time::Timestamp;
 
 /// A container that was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +30,9 @@ pub struct DroppedContainer {
     /// Total bytes of these messages.
     pub bytes: u64,
     /// Time at which it was dropped.
-    pub dropped_at: i64,
+    pub dropped_at: Timestamp,
     /// Time from which it can no longer be restored; `None` if it cannot be restored at all.
-    pub free_at: Option<i64>,
+    pub free_at: Option<Timestamp>,
 }
 
 impl<W: PageWrite> ContainersWriter<'_, W> {
@@ -139,7 +140,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             number,
             messages: record.messages,
             bytes: record.bytes,
-            dropped_at: now,
+            dropped_at: Timestamp(now),
             free_at: None,
         };
         self.refile(&[(number, record.due, NEVER)])?;
@@ -154,7 +155,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             self.remove_rows(number)?;
         } else {
             let free_at = now.saturating_add(keep);
-            dropped.free_at = Some(free_at);
+            dropped.free_at = Some(Timestamp(free_at));
             let row = DroppedRecord {
                 dropped_at: now,
                 free_at,
@@ -184,7 +185,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             while there && rows.key() < &to[..] {
                 let (_, deletion) = split_deletion(rows.key())?;
                 let found = Deletion::decode(deletion, &rows.value()?.bytes()?)?;
-                dues.push(Due::of_deletion(found.free_at, number, deletion).encode());
+                dues.push(Due::of_deletion(found.free_at.0, number, deletion).encode());
                 let state = &mut self.state;
                 state.deleted_messages = state.deleted_messages.saturating_sub(found.messages);
                 state.deleted_bytes = state.deleted_bytes.saturating_sub(found.bytes);
@@ -286,8 +287,8 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                 None => return Err(damaged("deletion", "no row", "the row of work that is due")),
             }
         };
-        if found.free_at != free_at {
-            return Err(damaged("time of a deletion", found.free_at, free_at));
+        if found.free_at.0 != free_at {
+            return Err(damaged("time of a deletion", found.free_at.0, free_at));
         }
         let end = deletion_key(container, deletion.saturating_add(1));
         self.change(Part::Trash, &mut |w, table| {
@@ -295,7 +296,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         })?;
         self.change(Part::Deletions, &mut |w, table| table.remove(w, &key))?;
         self.change(Part::Due, &mut |w, table| {
-            let due = Due::of_deletion(found.free_at, container, deletion);
+            let due = Due::of_deletion(found.free_at.0, container, deletion);
             table.remove(w, &due.encode())
         })?;
         let state = &mut self.state;

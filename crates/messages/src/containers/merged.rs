@@ -64,8 +64,8 @@ impl<R: PageRead> ContainersReader<R> {
 /// The part of a container that comes after the token of a query over several containers.
 fn span_of(query: &MessageQuery, number: u32) -> Span {
     let mut span = Span {
-        from: query.from,
-        to: query.to,
+        from: query.from.0,
+        to: query.to.0,
         reverse: query.reverse,
         behind: None,
     };
@@ -82,13 +82,13 @@ fn span_of(query: &MessageQuery, number: u32) -> Span {
     match (order, query.reverse) {
         (std::cmp::Ordering::Equal, _) => span.behind = Some(after),
         (std::cmp::Ordering::Less, false) => {
-            span.behind = Some(MessageKey::new(number, after.time, u32::MAX));
+            span.behind = Some(MessageKey::new(number, after.time.0, u32::MAX));
         }
         (std::cmp::Ordering::Less, true) => {
-            span.behind = Some(MessageKey::new(number, after.time, 0));
+            span.behind = Some(MessageKey::new(number, after.time.0, 0));
         }
-        (std::cmp::Ordering::Greater, false) => span.from = span.from.max(after.time),
-        (std::cmp::Ordering::Greater, true) => span.to = span.to.min(after.time),
+        (std::cmp::Ordering::Greater, false) => span.from = span.from.max(after.time.0),
+        (std::cmp::Ordering::Greater, true) => span.to = span.to.min(after.time.0),
     }
     span
 }
@@ -126,7 +126,7 @@ impl<R: PageRead> MergedMessages<'_, R> {
     fn refill(&mut self, at: usize) -> Result<()> {
         if let Some(key) = self.cursors[at].advance()? {
             let mut place = [0; 16];
-            place[..8].copy_from_slice(&time_bytes(key.time));
+            place[..8].copy_from_slice(&time_bytes(key.time.0));
             place[8..12].copy_from_slice(&key.container.to_be_bytes());
             place[12..].copy_from_slice(&key.tie.to_be_bytes());
             if !self.reverse {

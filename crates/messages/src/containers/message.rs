@@ -14,6 +14,7 @@ use crate::containers::keys::{MESSAGE_KEY_BYTES, MessageKey};
 use crate::containers::parts::{damaged, shown};
 use tidalite_base::{get_i64, get_u32};
 use tidalite_pager::Result;
+use tidalite_time::Timestamp;
 
 const PROTECTED: u8 = 1;
 const SEVERAL: u8 = 2;
@@ -29,7 +30,7 @@ pub struct ContainerMessage<'m> {
     /// Container, time and tie.
     pub key: MessageKey,
     /// Time at which the message was received.
-    pub received: i64,
+    pub received: Timestamp,
     /// Whether the message is protected from expiry and rotation.
     pub is_protected: bool,
     /// Number of messages for which this one stands: 1, or more if it was left by thinning.
@@ -77,7 +78,7 @@ pub struct StoredMessage {
     /// Container, time and tie.
     pub key: MessageKey,
     /// Time at which the message was received.
-    pub received: i64,
+    pub received: Timestamp,
     /// Whether the message is protected from expiry and rotation.
     pub is_protected: bool,
     /// Number of messages for which this one stands: 1, or more if it was left by thinning.
@@ -123,7 +124,7 @@ pub(crate) fn counted_bytes(row_len: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) is_protected: bool,
-    pub(crate) received: i64,
+    pub(crate) received: Timestamp,
     pub(crate) stands_for: u32,
 }
 
@@ -141,7 +142,7 @@ impl Head {
         let is_several = self.stands_for > 1;
         let protected = if self.is_protected { PROTECTED } else { 0 };
         row.push(protected | if is_several { SEVERAL } else { 0 });
-        row.extend_from_slice(&self.received.to_le_bytes());
+        row.extend_from_slice(&self.received.0.to_le_bytes());
         if is_several {
             row.extend_from_slice(&self.stands_for.to_le_bytes());
         }
@@ -149,7 +150,7 @@ impl Head {
 }
 
 /// Appends the fields before the document, for a message that stands only for itself.
-pub(crate) fn put_head(is_protected: bool, received: i64, row: &mut Vec<u8>) {
+pub(crate) fn put_head(is_protected: bool, received: Timestamp, row: &mut Vec<u8>) {
     let head = Head {
         is_protected,
         received,
@@ -175,7 +176,7 @@ fn read_head(row: &[u8]) -> Option<Head> {
     };
     (flags <= PROTECTED | SEVERAL).then_some(Head {
         is_protected: flags & PROTECTED != 0,
-        received: get_i64(head, 1),
+        received: Timestamp(get_i64(head, 1)),
         stands_for,
     })
 }

@@ -19,6 +19,7 @@ use std::ops::Range;
 use std::time::Duration;
 use tidalite_kv::{Cursor, TableReader, Tree};
 use tidalite_pager::{Error, PageRead, Result};
+use tidalite_time::Timestamp;
 
 /// A row of the part `Messages` that is to be written.
 pub(crate) struct Put {
@@ -195,10 +196,10 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
                 if last.as_ref().is_some_and(|last| last.key.time != item.time) {
                     last = None;
                 }
-                if last.is_none() && item.time <= newest {
-                    last = self.find_last(number, item.time, bytes)?;
+                if last.is_none() && item.time.0 <= newest {
+                    last = self.find_last(number, item.time.0, bytes)?;
                 }
-                let new = Placed::new(MessageKey::new(number, item.time, 0), row, bytes)?;
+                let new = Placed::new(MessageKey::new(number, item.time.0, 0), row, bytes)?;
                 let outcome = self.place(target, &options, (item, new), &mut last, bytes)?;
                 match (&outcome, key) {
                     (AppendOutcome::Rejected(_), _) => target.record.rejected += 1,
@@ -240,7 +241,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
             return Ok(None);
         }
         let found = MessageKey::decode(rows.key())?;
-        if (found.container, found.time) != (container, time) {
+        if (found.container, found.time.0) != (container, time) {
             return Ok(None);
         }
         let start = bytes.len();
@@ -261,11 +262,12 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
         let record = &mut target.record;
         let latest = LatestChange {
             container: record.number,
-            time: item.time,
+            time: item.time.0,
             document: new.document..new.row.end,
         };
-        let is_gone =
-            |message: &Placed| options.is_expired(message.key.time, message.is_protected, self.now);
+        let is_gone = |message: &Placed| {
+            options.is_expired(message.key.time.0, message.is_protected, self.now)
+        };
         if options.ttl == Some(Duration::ZERO) || is_gone(&new) {
             self.plan.latest.push(latest);
             return Ok(AppendOutcome::NotStored);
@@ -294,7 +296,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
                     let start = bytes.len();
                     let head = Head {
                         is_protected: new.is_protected,
-                        received: self.now,
+                        received: Timestamp(self.now),
                         // Fields that the new message does not have keep their values, which still stand for several
                         // messages.
                         stands_for: found.stands_for,
@@ -321,7 +323,7 @@ impl<'p, 'n, R: PageRead> Planner<'p, 'n, R> {
             }
             return Ok(AppendOutcome::Rejected(Rejection::ContainerFull));
         }
-        record.include(item.time, new.is_protected);
+        record.include(item.time.0, new.is_protected);
         record.changes += 1;
         self.plan.latest.push(latest);
         let (key, row) = (new.key.encode(), new.row.clone());

@@ -15,6 +15,7 @@ use crate::containers::state::State;
 use crate::containers::value::FieldValue;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
+use tidalite_time::Timestamp;
 
 /// Reads one version of a table of containers.
 pub struct ContainersReader<R> {
@@ -65,11 +66,11 @@ pub struct ContainerInfo {
     /// Total bytes of the protected messages.
     pub protected_bytes: u64,
     /// Time of the oldest message.
-    pub oldest: Option<i64>,
+    pub oldest: Option<Timestamp>,
     /// Time of the newest message.
-    pub newest: Option<i64>,
+    pub newest: Option<Timestamp>,
     /// Time at which the container was created.
-    pub created: i64,
+    pub created: Timestamp,
     /// Number of changes of messages since the creation: stored, replaced, deleted, restored and removed messages. It
     /// never decreases.
     pub changes: u64,
@@ -87,7 +88,7 @@ pub struct LatestValue {
     /// Name of the field.
     pub field: String,
     /// Time of the message that set the value.
-    pub time: i64,
+    pub time: Timestamp,
     /// The value.
     pub value: FieldValue,
 }
@@ -150,9 +151,9 @@ impl<R: PageRead> ContainersReader<R> {
             bytes: record.bytes,
             protected_messages: record.protected_messages,
             protected_bytes: record.protected_bytes,
-            oldest: has_messages.then_some(record.oldest),
-            newest: has_messages.then_some(record.newest),
-            created: record.created,
+            oldest: has_messages.then_some(Timestamp(record.oldest)),
+            newest: has_messages.then_some(Timestamp(record.newest)),
+            created: Timestamp(record.created),
             changes: record.changes,
             rejected: record.rejected,
             expired: record.expired,
@@ -206,7 +207,7 @@ impl<R: PageRead> ContainersReader<R> {
         let mut there = rows.seek_ge(&MessageKey::new(record.number, time, 0).encode())?;
         while there {
             let key = MessageKey::decode(rows.key())?;
-            if (key.container, key.time) != (record.number, time) {
+            if (key.container, key.time.0) != (record.number, time) {
                 break;
             }
             let message = StoredMessage::decode(key, &rows.value()?.bytes()?)?;
@@ -319,7 +320,7 @@ impl<R: PageRead> ContainersReader<R> {
                 break;
             }
             let deletion = Deletion::decode(deletion, &rows.value()?.bytes()?)?;
-            if deletion.free_at > now {
+            if deletion.free_at.0 > now {
                 found.push(deletion);
             }
             there = rows.previous()?;
@@ -331,7 +332,7 @@ impl<R: PageRead> ContainersReader<R> {
 fn latest_value(field: &str, entry: &Entry<'_>) -> Result<LatestValue> {
     Ok(LatestValue {
         field: field.to_owned(),
-        time: entry.time,
+        time: Timestamp(entry.time),
         value: value_of(entry.value)?.decode()?,
     })
 }

@@ -113,7 +113,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
                     Some((message, len)) => {
                         if let Some(record) = containers.record(message.key.container) {
                             record.add(counted_bytes(len), message.is_protected);
-                            record.include(message.key.time, message.is_protected);
+                            record.include(message.key.time.0, message.is_protected);
                         }
                     }
                     None => wrong.push(rows.key().to_vec()),
@@ -181,7 +181,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
                 let value = rows.value()?;
                 let stored = StoredMessage::decode(message, &value.bytes()?)?;
                 for (field, value) in raw_fields(&stored.document)? {
-                    found.insert(field, (message.time, value.to_vec()));
+                    found.insert(field, (message.time.0, value.to_vec()));
                 }
                 there = rows.next()?;
             }
@@ -270,7 +270,7 @@ impl<'a, W: PageWrite> ContainersWriter<'a, W> {
             state.next_deletion = state.next_deletion.max(number + 1);
             state.deleted_messages += deletion.messages;
             state.deleted_bytes += deletion.bytes;
-            dues.push(Due::of_deletion(deletion.free_at, *container, *number));
+            dues.push(Due::of_deletion(deletion.free_at.0, *container, *number));
         }
         dues.sort_unstable();
         let deletions = deletions.iter().map(|((container, number), deletion)| {

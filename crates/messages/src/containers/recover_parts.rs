@@ -11,6 +11,7 @@ use crate::containers::write::ContainersWriter;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use tidalite_pager::{PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// Greater numbers are treated as damage, because a table with such numbers could soon run out of numbers.
 const SANE_DELETION_MAX: u64 = COUNT_MAX / 2;
@@ -57,10 +58,11 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                             None => None,
                         };
                         let keep = containers.keep_deleted_ns(place.0, &self.options.defaults);
+                        let free_at = Timestamp(now.saturating_add(keep));
                         new.insert(Deletion {
                             number,
-                            deleted_at: row.map_or(now, |row| row.deleted_at),
-                            free_at: row.map_or(now.saturating_add(keep), |row| row.free_at),
+                            deleted_at: row.map_or(Timestamp(now), |row| row.deleted_at),
+                            free_at: row.map_or(free_at, |row| row.free_at),
                             messages: 0,
                             bytes: 0,
                         })

@@ -16,6 +16,7 @@ use crate::containers::value::FieldValue;
 use std::ops::Range;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
+use tidalite_time::Timestamp;
 
 /// A container that receives messages.
 pub(crate) struct Target<'n> {
@@ -146,7 +147,8 @@ impl<'n> Resolved<'n> {
             for place in target.items.clone() {
                 let document = items[self.order[place] as usize].document;
                 let start = self.bytes.len();
-                put_head(is_protected(own, document), now, &mut self.bytes);
+                let received = Timestamp(now);
+                put_head(is_protected(own, document), received, &mut self.bytes);
                 codec::encode(
                     document,
                     &mut |name| fields.number(&table, r, state, name),

@@ -12,6 +12,7 @@ use crate::containers::record::Record;
 use crate::containers::write::ContainersWriter;
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_pager::{PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// A deleted message: the number of the deletion, and the key that the message had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +27,11 @@ pub struct DeletedPlace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreRange {
     /// The earliest time of the messages.
-    pub from: i64,
+    pub from: Timestamp,
     /// Their latest time, inclusive.
-    pub to: i64,
+    pub to: Timestamp,
     /// The earliest time of the deletion.
-    pub deleted_from: i64,
+    pub deleted_from: Timestamp,
     /// Position at which an earlier call stopped.
     pub after: Option<DeletedPlace>,
     /// Maximum number of deleted messages to read; at least one is read.
@@ -41,9 +42,9 @@ impl Default for RestoreRange {
     /// All messages, 10,000 a call.
     fn default() -> Self {
         Self {
-            from: i64::MIN,
-            to: i64::MAX,
-            deleted_from: i64::MIN,
+            from: Timestamp::MIN,
+            to: Timestamp::MAX,
+            deleted_from: Timestamp::MIN,
             after: None,
             examined_max: 10_000,
         }
@@ -95,7 +96,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         for Found { place, message } in &found {
             let counted = message.counted_bytes();
             record.add(counted, message.is_protected);
-            record.include(message.key.time, message.is_protected);
+            record.include(message.key.time.0, message.is_protected);
             record.changes += 1;
             let (messages, bytes) = left.entry(place.deletion).or_default();
             *messages += 1;
@@ -150,11 +151,11 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                 return Ok(());
             }
             let row = Deletion::decode(deletion, &deletions.value()?.bytes()?)?;
-            if row.deleted_at < range.deleted_from || row.free_at <= now {
+            if row.deleted_at < range.deleted_from || row.free_at.0 <= now {
                 there = deletions.previous()?;
                 continue;
             }
-            let start = trash_key(deletion, MessageKey::new(number, range.from, 0));
+            let start = trash_key(deletion, MessageKey::new(number, range.from.0, 0));
             let resumed = range.after.filter(|after| after.deletion == deletion);
             let mut has_row = match resumed {
                 Some(after) => {
@@ -180,12 +181,12 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                 let place = DeletedPlace { deletion, key };
                 last = Some(place);
                 let mut message = StoredMessage::decode(key, &rows.value()?.bytes()?)?;
-                let is_expired = options.is_expired(key.time, message.is_protected, now);
+                let is_expired = options.is_expired(key.time.0, message.is_protected, now);
                 let is_taken = taken.contains(&key) || messages.contains(w, &key.encode())?;
                 let new_tie = match (is_taken, options.on_duplicate) {
                     (false, _) => Some(key.tie),
                     (true, OnDuplicate::KeepAll) => {
-                        let last = MessageKey::new(number, key.time, u32::MAX);
+                        let last = MessageKey::new(number, key.time.0, u32::MAX);
                         stored.seek_le(&last.encode())?;
                         let stored_tie = match stored.is_at_row() {
                             true => MessageKey::decode(stored.key())?,
@@ -234,7 +235,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                 match row.messages {
                     0 => {
                         table.remove(w, &key)?;
-                        gone.push(Due::of_deletion(row.free_at, container, *deletion).encode());
+                        gone.push(Due::of_deletion(row.free_at.0, container, *deletion).encode());
                     }
                     _ => drop(table.insert(w, &key, &row.encode())?),
                 }

@@ -84,7 +84,7 @@ impl Open {
             stands_for: first.stands_for.into(),
             runs: Runs::default(),
             removed: Vec::new(),
-            last: first.key.time,
+            last: first.key.time.0,
             first,
         }
     }
@@ -107,7 +107,7 @@ impl Open {
         self.stands_for += u64::from(message.stands_for);
         self.runs.push(message.key.encode(), follows);
         self.removed.push(counted);
-        self.last = message.key.time;
+        self.last = message.key.time.0;
         Ok(())
     }
 
@@ -175,15 +175,15 @@ impl Search<'_> {
         let (mut open, mut follows): (Option<Open>, _) = (None, false);
         while there && rows.key() < &behind_container(self.container)[..] {
             let key = MessageKey::decode(rows.key())?;
-            if key.time >= self.to {
+            if key.time.0 >= self.to {
                 break;
             }
-            let step = self.rule.step_of(key.time);
+            let step = self.rule.step_of(key.time.0);
             if let Some(done) = open.take_if(|open| open.step != step) {
                 done.close(found)?;
             }
             if found.examined >= self.examined_max
-                && let Some(reached) = self.stop(key.time, &mut open, found)?
+                && let Some(reached) = self.stop(key.time.0, &mut open, found)?
             {
                 return Ok(reached);
             }
@@ -191,7 +191,7 @@ impl Search<'_> {
             let value = rows.value()?;
             let row = value.bytes()?;
             let message = ContainerMessage::decode(key, &row)?;
-            let is_expired = self.options.is_expired(key.time, false, self.now);
+            let is_expired = self.options.is_expired(key.time.0, false, self.now);
             if message.is_protected || is_expired {
                 follows = false;
                 there = rows.next()?;

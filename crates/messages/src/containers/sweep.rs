@@ -76,13 +76,13 @@ pub(crate) fn collect<R: PageRead>(
         let first_time = *first_time.get_or_insert(key.time);
         let has_progress = removed.len() > first || key.time > first_time;
         if swept.examined >= rows_max && has_progress {
-            record.unprotected_from = key.time;
+            record.unprotected_from = key.time.0;
             break;
         }
         swept.examined += 1;
         let value = rows.value()?;
         let message = StoredMessage::decode(key, &value.bytes()?)?;
-        let reason = if options.is_expired(key.time, message.is_protected, now) {
+        let reason = if options.is_expired(key.time.0, message.is_protected, now) {
             Some(RemovalReason::Expired)
         } else if rotates && record.is_over(options) {
             Some(RemovalReason::Rotated)
@@ -103,7 +103,7 @@ pub(crate) fn collect<R: PageRead>(
                 follows = true;
             }
             None => {
-                record.unprotected_from = key.time;
+                record.unprotected_from = key.time.0;
                 swept.is_done = true;
                 break;
             }
@@ -133,10 +133,10 @@ pub(crate) fn read_bounds<R: PageRead>(root: &Tree, r: &R, record: &mut Record) 
     let mut rows = part(root, r, Part::Messages)?.cursor(r)?;
     let start = MessageKey::new(record.number, i64::MIN, 0).encode();
     if rows.seek_ge(&start)? && rows.key() < &behind_container(record.number)[..] {
-        record.oldest = MessageKey::decode(rows.key())?.time;
+        record.oldest = MessageKey::decode(rows.key())?.time.0;
     }
     if rows.seek_lt(&behind_container(record.number))? && rows.key() >= &start[..] {
-        record.newest = MessageKey::decode(rows.key())?.time;
+        record.newest = MessageKey::decode(rows.key())?.time.0;
     }
     Ok(())
 }

@@ -215,7 +215,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             let is_next = last == step.number.checked_sub(1) && last.is_some();
             match thinned.spans.last_mut() {
                 Some((_, to)) if is_next => *to = step.last,
-                _ => thinned.spans.push((step.key.time, step.last)),
+                _ => thinned.spans.push((step.key.time.0, step.last)),
             }
             last = Some(step.number);
         }

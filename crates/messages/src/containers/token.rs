@@ -37,7 +37,7 @@ impl MessageToken {
         let mut bytes = [0; MESSAGE_TOKEN_BYTES];
         bytes[0] = VERSION;
         bytes[1..5].copy_from_slice(&self.key.container.to_le_bytes());
-        bytes[5..13].copy_from_slice(&self.key.time.to_le_bytes());
+        bytes[5..13].copy_from_slice(&self.key.time.0.to_le_bytes());
         bytes[13..].copy_from_slice(&self.key.tie.to_le_bytes());
         bytes
     }

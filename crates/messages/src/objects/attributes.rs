@@ -10,6 +10,7 @@
 
 use crate::objects::fields::Fields;
 use tidalite_pager::{Error, Result};
+use tidalite_time::Timestamp;
 
 /// Maximum length in bytes of a content type.
 pub const CONTENT_TYPE_BYTES_MAX: usize = 255;
@@ -21,7 +22,7 @@ pub const METADATA_PAIRS_MAX: usize = 256;
 pub const METADATA_BYTES_MAX: usize = 16 << 10;
 
 const PROTECTED: u8 = 1;
-const NO_EXPIRY: i64 = i64::MAX;
+const NO_EXPIRY: Timestamp = Timestamp::MAX;
 
 /// The attributes that a user assigns to an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,15 +31,16 @@ pub struct ObjectAttributes {
     pub content_type: String,
     /// Pairs of keys and values, in the order in which they were given.
     pub metadata: Vec<(String, String)>,
-    /// Time from which on the object no longer exists; `None`, or `i64::MAX`, for an object that does not expire.
-    pub expires: Option<i64>,
+    /// Time from which on the object no longer exists; `None`, or [`Timestamp::MAX`], for an object that does not
+    /// expire.
+    pub expires: Option<Timestamp>,
     /// Exempts the object from expiry, rotation and deletion by prefix. It can be replaced and deleted by its name.
     pub protected: bool,
 }
 
 impl ObjectAttributes {
     /// The time at which the object is removed; `None` if it does not expire.
-    pub(crate) fn removed_at(&self) -> Option<i64> {
+    pub(crate) fn removed_at(&self) -> Option<Timestamp> {
         self.expires
             .filter(|time| !self.protected && *time != NO_EXPIRY)
     }
@@ -76,7 +78,7 @@ impl ObjectAttributes {
     /// Appends the encoded attributes, whose lengths were checked.
     pub(crate) fn encode_to(&self, bytes: &mut Vec<u8>) {
         debug_assert!(self.check().is_ok(), "the lengths were checked");
-        bytes.extend_from_slice(&self.expires.unwrap_or(NO_EXPIRY).to_le_bytes());
+        bytes.extend_from_slice(&self.expires.unwrap_or(NO_EXPIRY).0.to_le_bytes());
         bytes.push(u8::from(self.protected) * PROTECTED);
         bytes.push(self.content_type.len() as u8);
         bytes.extend_from_slice(&(self.metadata.len() as u16).to_le_bytes());
@@ -89,7 +91,7 @@ impl ObjectAttributes {
 
     /// Decodes attributes, which are the last fields of a row.
     pub(crate) fn decode(fields: &mut Fields<'_>) -> Result<Self> {
-        let expires = Some(fields.i64()?).filter(|time| *time != NO_EXPIRY);
+        let expires = Some(fields.time()?).filter(|time| *time != NO_EXPIRY);
         let flags = fields.u8()?;
         let type_bytes = usize::from(fields.u8()?);
         let pairs = usize::from(fields.u16()?);

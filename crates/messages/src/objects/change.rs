@@ -8,12 +8,13 @@ use crate::objects::list::{ListQuery, ListToken};
 use crate::objects::manifest::ObjectInfo;
 use crate::objects::room::{Contents, RemovedObjects, StoredObject};
 use tidalite_pager::{PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// New attributes of an object; `None` keeps an attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectChange {
     /// New expiry; `Some(None)` if the object is not to expire.
-    pub expires: Option<Option<i64>>,
+    pub expires: Option<Option<Timestamp>>,
     /// Whether the object is protected.
     pub protected: Option<bool>,
     /// New content type.
@@ -102,7 +103,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             return Ok(ObjectOutcome::NotFound);
         };
         let old = self.manifest(to)?;
-        let live = old.as_ref().filter(|old| !old.has_expired(now));
+        let live = old.as_ref().filter(|old| !old.has_expired(Timestamp(now)));
         if !condition.holds(live) {
             return Ok(ObjectOutcome::Refused(live.cloned().map(Box::new)));
         }

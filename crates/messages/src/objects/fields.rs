@@ -2,6 +2,7 @@
 
 use crate::objects::parts::damaged;
 use tidalite_pager::{Error, Result};
+use tidalite_time::Timestamp;
 
 /// The fields of a row that have not been read yet. Numbers are little-endian.
 pub(crate) struct Fields<'b> {
@@ -41,8 +42,9 @@ impl<'b> Fields<'b> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(crate) fn i64(&mut self) -> Result<i64> {
-        self.array().map(i64::from_le_bytes)
+    pub(crate) fn time(&mut self) -> Result<Timestamp> {
+        let nanos = self.array().map(i64::from_le_bytes);
+        nanos.map(Timestamp)
     }
 
     /// The next `len` bytes as text.

@@ -2,6 +2,7 @@
 
 use crate::objects::parts::damaged;
 use tidalite_pager::{Error, Refusal, Result};
+use tidalite_time::Timestamp;
 
 /// Maximum length in bytes of the name of an object.
 pub const OBJECT_NAME_BYTES_MAX: usize = 1024;
@@ -130,17 +131,20 @@ pub(crate) fn id_of(key: &[u8]) -> Result<u64> {
 }
 
 /// Key of a row that is ordered by time: the time, followed by the bytes of a name or an id.
-pub(crate) fn time_key(time: i64, rest: &[u8]) -> Vec<u8> {
+pub(crate) fn time_key(time: Timestamp, rest: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(TIME_BYTES + rest.len());
-    key.extend_from_slice(&(time.cast_unsigned() ^ SIGN).to_be_bytes());
+    key.extend_from_slice(&(time.0.cast_unsigned() ^ SIGN).to_be_bytes());
     key.extend_from_slice(rest);
     key
 }
 
 /// Decodes the key of a row that is ordered by time.
-pub(crate) fn time_of(key: &[u8]) -> Result<(i64, &[u8])> {
+pub(crate) fn time_of(key: &[u8]) -> Result<(Timestamp, &[u8])> {
     match key.split_first_chunk::<TIME_BYTES>() {
-        Some((time, rest)) => Ok(((u64::from_be_bytes(*time) ^ SIGN).cast_signed(), rest)),
+        Some((time, rest)) => {
+            let nanos = (u64::from_be_bytes(*time) ^ SIGN).cast_signed();
+            Ok((Timestamp(nanos), rest))
+        }
         None => Err(damaged(
             "time in a bucket",
             key.escape_ascii(),

@@ -14,8 +14,9 @@ use crate::objects::manifest::ObjectInfo;
 use crate::objects::parts::{Part, damaged, part, row_bytes};
 use crate::objects::read::BucketReader;
 use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_time::Timestamp;
 
-const NO_EXPIRY: i64 = i64::MAX;
+const NO_EXPIRY: Timestamp = Timestamp::MAX;
 
 /// Id of a link: 128 bits. If the link is to be secret, the caller takes them from a secure source of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +28,7 @@ pub struct ObjectLink {
     /// Name of the object. The object need not exist.
     pub name: String,
     /// Time from which on the link no longer exists; `None` if it does not expire.
-    pub expires: Option<i64>,
+    pub expires: Option<Timestamp>,
     /// Number of reads that were counted for the link.
     pub reads: u64,
     /// Number of bytes that were counted for the link.
@@ -36,7 +37,7 @@ pub struct ObjectLink {
 
 impl ObjectLink {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.expires.unwrap_or(NO_EXPIRY).to_le_bytes().to_vec();
+        let mut bytes = self.expires.unwrap_or(NO_EXPIRY).0.to_le_bytes().to_vec();
         bytes.extend_from_slice(&self.reads.to_le_bytes());
         bytes.extend_from_slice(&self.bytes.to_le_bytes());
         bytes.extend_from_slice(self.name.as_bytes());
@@ -46,7 +47,7 @@ impl ObjectLink {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut fields = Fields::new("link to an object", bytes);
         Ok(Self {
-            expires: Some(fields.i64()?).filter(|time| *time != NO_EXPIRY),
+            expires: Some(fields.time()?).filter(|time| *time != NO_EXPIRY),
             reads: fields.u64()?,
             bytes: fields.u64()?,
             name: name_of(fields.rest())?.to_owned(),
@@ -54,7 +55,7 @@ impl ObjectLink {
     }
 
     fn has_expired(&self, now: i64) -> bool {
-        self.expires.is_some_and(|time| time <= now)
+        self.expires.is_some_and(|time| time.0 <= now)
     }
 }
 
@@ -71,7 +72,12 @@ impl<W: PageWrite> BucketWriter<'_, W> {
     ///
     /// # Errors
     /// `Limit` for a name that is too long; `InvalidName` for an empty name.
-    pub fn link_object(&mut self, id: LinkId, name: &str, expires: Option<i64>) -> Result<()> {
+    pub fn link_object(
+        &mut self,
+        id: LinkId,
+        name: &str,
+        expires: Option<Timestamp>,
+    ) -> Result<()> {
         check_name(name)?;
         self.revoke_link(id)?;
         let expires = expires.filter(|time| *time != NO_EXPIRY);
@@ -123,7 +129,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             let table = part(self.root, self.w, Part::LinkExpiry)?;
             let mut rows = table.cursor(self.w)?;
             let mut there = rows.first()?;
-            while there && time_of(rows.key())?.0 <= now {
+            while there && time_of(rows.key())?.0.0 <= now {
                 if due.len() as u64 >= limit {
                     *more = true;
                     break;

@@ -7,6 +7,7 @@ use crate::objects::read::BucketReader;
 use std::ops::Range;
 use tidalite_base::after_prefix;
 use tidalite_pager::{PageRead, Result};
+use tidalite_time::Timestamp;
 
 /// Maximum number of objects and prefixes on one page of a list.
 pub const OBJECTS_LISTED_MAX: usize = 10_000;
@@ -27,7 +28,7 @@ pub struct ObjectFilter {
     /// Range of sizes in bytes.
     pub size: Option<Range<u64>>,
     /// Range of times at which the contents were put.
-    pub modified: Option<Range<i64>>,
+    pub modified: Option<Range<Timestamp>>,
     /// Whether the object is protected.
     pub protected: Option<bool>,
 }
@@ -124,7 +125,7 @@ impl<R: PageRead> BucketReader<R> {
             }
             examined += 1;
             let info = ObjectInfo::decode(rows.key(), &row_bytes(&rows.value()?)?)?;
-            if info.has_expired(now) || !query.filter.matches(&info) {
+            if info.has_expired(Timestamp(now)) || !query.filter.matches(&info) {
                 there = rows.next()?;
                 continue;
             }

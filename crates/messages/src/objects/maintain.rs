@@ -7,6 +7,7 @@ use crate::objects::room::RemovedObjects;
 use crate::objects::upload::UploadId;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// Result of one call of `maintain`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         for (time, name) in names {
             removed.objects += 1;
             match self.manifest(&name)? {
-                Some(info) if info.has_expired(now) => {
+                Some(info) if info.has_expired(Timestamp(now)) => {
                     removed.bytes = removed.bytes.saturating_add(info.size);
                     self.unlink(&info)?;
                     self.release(info.content)?;
@@ -99,7 +100,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             let mut there = rows.first()?;
             while there {
                 let (time, id) = time_of(rows.key())?;
-                if time > now {
+                if time.0 > now {
                     break;
                 }
                 if (due.len() + lost.len()) as u64 >= limit {
@@ -155,14 +156,14 @@ fn due_names<R: PageRead>(
     r: &R,
     now: i64,
     limit: u64,
-) -> Result<(Vec<(i64, String)>, bool)> {
+) -> Result<(Vec<(Timestamp, String)>, bool)> {
     let table = part(root, r, Part::Expiry)?;
     let mut rows = table.cursor(r)?;
     let mut names = Vec::new();
     let mut there = rows.first()?;
     while there {
         let (time, name) = time_of(rows.key())?;
-        if time > now {
+        if time.0 > now {
             break;
         }
         if names.len() as u64 >= limit {

@@ -18,6 +18,7 @@ use crate::objects::keys::{
     CHUNK_BYTES_MAX, CHUNK_BYTES_MIN, CONTENT_MAX, check_chunk_count, name_of,
 };
 use tidalite_pager::Result;
+use tidalite_time::Timestamp;
 
 /// Description of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +30,9 @@ pub struct ObjectInfo {
     /// Size in bytes of the chunks into which the contents are divided.
     pub chunk_bytes: u32,
     /// Time at which an object with this name was first put.
-    pub created: i64,
+    pub created: Timestamp,
     /// Time at which the contents were put.
-    pub modified: i64,
+    pub modified: Timestamp,
     /// Hash of the contents.
     pub hash: ContentHash,
     /// Content type, metadata, expiry and protection.
@@ -43,7 +44,7 @@ pub struct ObjectInfo {
 impl ObjectInfo {
     /// Whether the object has expired at `now`. Expired objects are not found, although they may still occupy space.
     #[must_use]
-    pub fn has_expired(&self, now: i64) -> bool {
+    pub fn has_expired(&self, now: Timestamp) -> bool {
         self.attributes.removed_at().is_some_and(|time| time <= now)
     }
 
@@ -52,8 +53,8 @@ impl ObjectInfo {
         bytes.extend_from_slice(&self.content.to_le_bytes());
         bytes.extend_from_slice(&self.size.to_le_bytes());
         bytes.extend_from_slice(&self.chunk_bytes.to_le_bytes());
-        bytes.extend_from_slice(&self.created.to_le_bytes());
-        bytes.extend_from_slice(&self.modified.to_le_bytes());
+        bytes.extend_from_slice(&self.created.0.to_le_bytes());
+        bytes.extend_from_slice(&self.modified.0.to_le_bytes());
         bytes.extend_from_slice(&self.hash.0);
         self.attributes.encode_to(&mut bytes);
         bytes
@@ -71,8 +72,8 @@ impl ObjectInfo {
             name,
             size,
             chunk_bytes,
-            created: fields.i64()?,
-            modified: fields.i64()?,
+            created: fields.time()?,
+            modified: fields.time()?,
             hash: ContentHash(fields.array()?),
             attributes: ObjectAttributes::decode(&mut fields)?,
             content,

@@ -209,7 +209,7 @@ impl ObjectPut {
             upload.is_put
                 && upload.len == self.stored
                 && upload.name == self.name
-                && upload.began == self.began
+                && upload.began.0 == self.began
         }))
     }
 

@@ -10,6 +10,7 @@ use crate::objects::state::{BucketStat, State, stat};
 use crate::objects::upload::{UploadId, UploadInfo};
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
+use tidalite_time::Timestamp;
 
 /// Reads a bucket of objects.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl<R: PageRead> BucketReader<R> {
     /// One descent.
     pub fn info(&self, name: &str, now: i64) -> Result<Option<ObjectInfo>> {
         let info = self.manifest(name)?;
-        Ok(info.filter(|info| !info.has_expired(now)))
+        Ok(info.filter(|info| !info.has_expired(Timestamp(now))))
     }
 
     /// The object with this name, if the condition holds for it.
@@ -130,7 +131,7 @@ impl<R: PageRead> BucketReader<R> {
     /// A damaged or unreadable page.
     pub fn upload(&self, id: UploadId, now: i64) -> Result<Option<UploadInfo>> {
         let upload = self.upload_row(id)?;
-        Ok(upload.filter(|upload| now < upload.expires && !upload.is_put))
+        Ok(upload.filter(|upload| now < upload.expires.0 && !upload.is_put))
     }
 
     /// Lists at most `limit` uploads, beginning with the id `from`, including expired ones that have not been removed.

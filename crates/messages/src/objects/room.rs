@@ -11,6 +11,7 @@ use crate::objects::parts::{Part, part};
 use crate::options::most;
 use std::collections::BTreeMap;
 use tidalite_pager::{Error, PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// Maximum number of objects that one put removes to make room. If a put needs more room, it fails with `Limit`;
 /// `make_room` can then remove objects in steps.
@@ -86,7 +87,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         now: i64,
     ) -> Result<ObjectOutcome<Place>> {
         let old = self.manifest(name)?;
-        let live = old.as_ref().filter(|old| !old.has_expired(now));
+        let live = old.as_ref().filter(|old| !old.has_expired(Timestamp(now)));
         if !condition.holds(live) {
             return Ok(ObjectOutcome::Refused(live.cloned().map(Box::new)));
         }
@@ -128,15 +129,15 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             name: name.to_owned(),
             size: contents.size,
             chunk_bytes: contents.chunk_bytes,
-            created: now,
-            modified: now,
+            created: Timestamp(now),
+            modified: Timestamp(now),
             hash: contents.hash,
             attributes,
             content: contents.id,
         };
         let mut replaced = false;
         if let Some(old) = &place.old {
-            replaced = !old.has_expired(now);
+            replaced = !old.has_expired(Timestamp(now));
             if replaced {
                 info.created = old.created;
             }
@@ -211,7 +212,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
                     break;
                 }
                 let (time, name) = time_of(rows.key())?;
-                if table == Part::Expiry && time > now {
+                if table == Part::Expiry && time.0 > now {
                     break;
                 }
                 let name = name_of(name)?;
@@ -220,7 +221,7 @@ impl<W: PageWrite> BucketWriter<'_, W> {
                     && let Some(info) = reader.manifest(name)?
                     && match table {
                         // In a damaged file a row may contradict the manifest; then the object is not removed.
-                        Part::Expiry => info.has_expired(now),
+                        Part::Expiry => info.has_expired(Timestamp(now)),
                         _ => !info.attributes.protected && info.modified == time,
                     }
                 {

@@ -16,6 +16,7 @@ use crate::objects::fields::Fields;
 use crate::objects::keys::name_of;
 use crate::objects::manifest::check_division;
 use tidalite_pager::Result;
+use tidalite_time::Timestamp;
 
 /// Maximum number of chunks of a part of an upload.
 pub const PART_CHUNKS_MAX: u32 = 1024;
@@ -54,9 +55,9 @@ pub struct UploadInfo {
     /// Size in bytes of a chunk.
     pub chunk_bytes: u32,
     /// Time at which the upload began.
-    pub began: i64,
+    pub began: Timestamp,
     /// Time from which on the upload no longer exists.
-    pub expires: i64,
+    pub expires: Timestamp,
     /// Attributes of the object.
     pub attributes: ObjectAttributes,
     /// Whether the row holds the whole chunks of an unfinished put. Calls for uploads do not find it. Its mode is
@@ -76,8 +77,8 @@ impl UploadInfo {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128);
-        bytes.extend_from_slice(&self.began.to_le_bytes());
-        bytes.extend_from_slice(&self.expires.to_le_bytes());
+        bytes.extend_from_slice(&self.began.0.to_le_bytes());
+        bytes.extend_from_slice(&self.expires.0.to_le_bytes());
         bytes.extend_from_slice(&self.len.to_le_bytes());
         bytes.extend_from_slice(&self.chunk_bytes.to_le_bytes());
         let chunks = match self.mode {
@@ -94,7 +95,7 @@ impl UploadInfo {
 
     pub(crate) fn decode(id: u64, bytes: &[u8]) -> Result<Self> {
         let mut fields = Fields::new("upload", bytes);
-        let (began, expires, len) = (fields.i64()?, fields.i64()?, fields.u64()?);
+        let (began, expires, len) = (fields.time()?, fields.time()?, fields.u64()?);
         let chunk_bytes = fields.u32()?;
         check_division(&fields, len, chunk_bytes)?;
         let chunks = fields.u32()?;

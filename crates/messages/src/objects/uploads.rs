@@ -9,6 +9,7 @@ use crate::objects::parts::Part;
 use crate::objects::room::too_large;
 use crate::objects::upload::{PART_CHUNKS_MAX, UploadId, UploadInfo, UploadMode};
 use tidalite_pager::{Error, PageWrite, Refusal, Result};
+use tidalite_time::Timestamp;
 
 impl<W: PageWrite> BucketWriter<'_, W> {
     /// Begins an upload. `times` are the current time and the expiry of the upload: if it is not complete by then,
@@ -62,14 +63,14 @@ impl<W: PageWrite> BucketWriter<'_, W> {
             mode,
             len: 0,
             chunk_bytes,
-            began: now,
-            expires,
+            began: Timestamp(now),
+            expires: Timestamp(expires),
             attributes,
             is_put,
         };
         self.state.uploads = uploads;
         let id = upload.id.0.to_be_bytes();
-        self.insert(Part::UploadExpiry, &time_key(expires, &id), b"")?;
+        self.insert(Part::UploadExpiry, &time_key(upload.expires, &id), b"")?;
         self.save_upload(&upload)?;
         self.save()?;
         Ok(upload.id)
@@ -85,8 +86,8 @@ impl<W: PageWrite> BucketWriter<'_, W> {
         };
         let key = id.0.to_be_bytes();
         self.remove(Part::UploadExpiry, &time_key(upload.expires, &key))?;
-        self.insert(Part::UploadExpiry, &time_key(expires, &key), b"")?;
-        upload.expires = expires;
+        upload.expires = Timestamp(expires);
+        self.insert(Part::UploadExpiry, &time_key(upload.expires, &key), b"")?;
         self.save_upload(&upload)?;
         Ok(true)
     }

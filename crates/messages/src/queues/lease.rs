@@ -12,6 +12,7 @@ use crate::queues::writer::QueueWriter;
 use std::ops::ControlFlow;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, PageWrite, Result};
+use tidalite_time::Timestamp;
 
 /// Maximum number of lapsed leases and delays, and of expired messages, that one call handles before it delivers
 /// messages.
@@ -43,7 +44,7 @@ pub struct Delivery {
     /// Number of deliveries to consumers of the group, including this one.
     pub deliveries: u32,
     /// Time at which the lease lapses; `None` for a message that was taken without a lease.
-    pub deadline: Option<i64>,
+    pub deadline: Option<Timestamp>,
 }
 
 /// Ready messages in the order of their delivery.
@@ -130,7 +131,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             deliveries.push(Delivery {
                 message,
                 deliveries: to.count,
-                deadline: Some(deadline),
+                deadline: Some(Timestamp(deadline)),
             });
         }
         self.store(row, edit, now)?;

@@ -22,6 +22,7 @@ use crate::queues::options::{
 use crate::queues::parts::damaged;
 use tidalite_kv::{VALUE_CHUNK_BYTES, Value};
 use tidalite_pager::Result;
+use tidalite_time::Timestamp;
 
 /// The default priority of messages.
 pub const PRIORITY_DEFAULT: u8 = 128;
@@ -48,9 +49,9 @@ pub struct NewMessage<'m> {
     /// ordering key.
     pub priority: u8,
     /// Time before which the message is not delivered.
-    pub not_before: Option<i64>,
+    pub not_before: Option<Timestamp>,
     /// Time from which the message is no longer delivered; it is then removed.
-    pub expires: Option<i64>,
+    pub expires: Option<Timestamp>,
     /// Headers: names and values.
     pub headers: &'m [(&'m [u8], &'m [u8])],
     /// A second push with the same key within the queue's window stores nothing.
@@ -126,7 +127,7 @@ impl<'m> NewMessage<'m> {
         bytes.extend_from_slice(&[flags, self.priority]);
         bytes.extend_from_slice(&now.to_le_bytes());
         for time in [self.not_before, self.expires].into_iter().flatten() {
-            bytes.extend_from_slice(&time.to_le_bytes());
+            bytes.extend_from_slice(&time.0.to_le_bytes());
         }
         for key in [self.key, self.idempotency_key].into_iter().flatten() {
             bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
@@ -149,8 +150,8 @@ impl<'m> NewMessage<'m> {
         Head {
             priority: self.priority,
             pushed: now,
-            not_before: self.not_before,
-            expires: self.expires,
+            not_before: self.not_before.map(|time| time.0),
+            expires: self.expires.map(|time| time.0),
             lane: self.key.map(lane_of),
             bytes,
         }
@@ -171,11 +172,11 @@ pub struct QueueMessage {
     /// The priority.
     pub priority: u8,
     /// Time of the push.
-    pub pushed: i64,
+    pub pushed: Timestamp,
     /// Time before which it is not delivered.
-    pub not_before: Option<i64>,
+    pub not_before: Option<Timestamp>,
     /// Time from which it is no longer delivered.
-    pub expires: Option<i64>,
+    pub expires: Option<Timestamp>,
     /// The idempotency key.
     pub idempotency_key: Option<Vec<u8>>,
 }
@@ -185,9 +186,9 @@ impl QueueMessage {
     pub(crate) fn head(&self, bytes: u64) -> Head {
         Head {
             priority: self.priority,
-            pushed: self.pushed,
-            not_before: self.not_before,
-            expires: self.expires,
+            pushed: self.pushed.0,
+            not_before: self.not_before.map(|time| time.0),
+            expires: self.expires.map(|time| time.0),
             lane: self.key.as_deref().map(lane_of),
             bytes,
         }
@@ -333,9 +334,9 @@ pub(crate) fn decode(id: u64, bytes: &[u8]) -> Result<QueueMessage> {
             key: opened.key.map(<[u8]>::to_vec),
             headers,
             priority: opened.head.priority,
-            pushed: opened.head.pushed,
-            not_before: opened.head.not_before,
-            expires: opened.head.expires,
+            pushed: Timestamp(opened.head.pushed),
+            not_before: opened.head.not_before.map(Timestamp),
+            expires: opened.head.expires.map(Timestamp),
             idempotency_key: opened.idempotency_key.map(<[u8]>::to_vec),
         })
     };

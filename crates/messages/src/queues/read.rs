@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageRead, Result};
+use tidalite_time::Timestamp;
 
 /// Reads one version of a queue.
 pub struct QueueReader<R> {
@@ -35,7 +36,7 @@ pub struct QueueStat {
     /// Id that will be assigned to the next message.
     pub next_id: u64,
     /// Time of the push of the oldest stored message.
-    pub oldest: Option<i64>,
+    pub oldest: Option<Timestamp>,
     /// Number of messages stored since the queue was created.
     pub pushed: u64,
     /// Number of pushes that stored nothing because their idempotency keys had been seen.
@@ -73,7 +74,7 @@ pub struct GroupStat {
     /// Number of messages that became dead letters since the group was created.
     pub buried: u64,
     /// Time of the push of the oldest message that the group has not acknowledged, including dead letters.
-    pub oldest: Option<i64>,
+    pub oldest: Option<Timestamp>,
 }
 
 /// A dead letter of a group.
@@ -86,7 +87,7 @@ pub struct DeadLetter {
     /// Number of deliveries.
     pub deliveries: u32,
     /// Time at which it became a dead letter.
-    pub died: i64,
+    pub died: Timestamp,
 }
 
 impl<R: PageRead> QueueReader<R> {
@@ -139,7 +140,7 @@ impl<R: PageRead> QueueReader<R> {
             messages: part(&self.root, &self.r, Part::Messages)?.len(),
             bytes: state.bytes,
             next_id: state.next_id,
-            oldest: oldest.first().map(|(_, head)| head.pushed),
+            oldest: oldest.first().map(|(_, head)| Timestamp(head.pushed)),
             pushed: state.pushed,
             repeated: state.repeated,
             dropped_oldest: state.dropped_oldest,
@@ -173,7 +174,9 @@ impl<R: PageRead> QueueReader<R> {
             },
         )?;
         let oldest = match first {
-            Some(id) => Some(Messages::open(&self.root, &self.r)?.expect(id)?.pushed),
+            Some(id) => Some(Timestamp(
+                Messages::open(&self.root, &self.r)?.expect(id)?.pushed,
+            )),
             None => None,
         };
         Ok(GroupStat {
@@ -281,7 +284,7 @@ impl<R: PageRead> QueueReader<R> {
                 message,
                 reason: DeadReason::of(mark.lease)?,
                 deliveries: mark.count,
-                died: mark.time,
+                died: Timestamp(mark.time),
             });
         }
         Ok(letters)

@@ -51,7 +51,7 @@ pub(crate) fn repair_messages<W: PageWrite>(
                     stored.insert(id);
                     heads.heads.insert(id, message.head(value.len()));
                     if let Some(key) = message.idempotency_key {
-                        heads.keys.push((id, message.pushed, key));
+                        heads.keys.push((id, message.pushed.0, key));
                     }
                 }
                 _ => wrong.push(rows.key().to_vec()),

@@ -202,7 +202,7 @@ impl<W: PageWrite> Apply<'_, W> {
                         id,
                         sequence: state.sequence,
                         time: now,
-                        filed: filed(message.expires, old.as_ref()),
+                        filed: filed(message.expires.map(|time| time.0), old.as_ref()),
                     };
                     follow.refile(&numbers, old.as_ref());
                     let head_len = record::encode(message, &numbers, &mut record);
@@ -318,7 +318,7 @@ fn body_bytes(key: &[u8], message: &Message<'_>, record: &mut Vec<u8>) -> Result
         id: 0,
         sequence: 0,
         time: 0,
-        filed: message.expires,
+        filed: message.expires.map(|time| time.0),
     };
     let head_len = record::encode(message, &numbers, record);
     Ok((key.len() + record.len() - head_len) as u64)

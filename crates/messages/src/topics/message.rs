@@ -2,6 +2,7 @@
 
 use crate::topics::key::check_topic;
 use tidalite_pager::{Error, Refusal, Result};
+use tidalite_time::Timestamp;
 
 /// Maximum length in bytes of a payload, which is the maximum length of an MQTT packet. `TopicOptions` can set a lower
 /// limit.
@@ -72,8 +73,8 @@ pub struct Message<'m> {
     pub qos: Qos,
     /// Id of the client that published it; empty if unknown.
     pub publisher: &'m str,
-    /// Time from which the message is no longer delivered, in nanoseconds since 1970; `None` for never.
-    pub expires: Option<i64>,
+    /// Time from which the message is no longer delivered; `None` for never.
+    pub expires: Option<Timestamp>,
     /// Payload format indicator: whether the payload is UTF-8 text.
     pub is_text: bool,
     /// Other properties.
@@ -178,23 +179,23 @@ pub struct Retained<'m> {
     pub id: u64,
     /// Number of the change that set this message: greater than the numbers of all earlier changes.
     pub sequence: u64,
-    /// Time of publication in nanoseconds since 1970.
-    pub time: i64,
+    /// Time of publication.
+    pub time: Timestamp,
 }
 
 impl Retained<'_> {
     /// Whether the message is no longer delivered at the time `now`.
     #[must_use]
-    pub fn is_expired(&self, now: i64) -> bool {
+    pub fn is_expired(&self, now: Timestamp) -> bool {
         self.message.expires.is_some_and(|expires| expires <= now)
     }
 
     /// Seconds until the message expires, rounded up: the message expiry interval of a delivery. `None` for a message
     /// that never expires.
     #[must_use]
-    pub fn expiry_seconds(&self, now: i64) -> Option<u32> {
+    pub fn expiry_seconds(&self, now: Timestamp) -> Option<u32> {
         const SECOND: i128 = 1_000_000_000;
-        let left = i128::from(self.message.expires?) - i128::from(now);
+        let left = i128::from(self.message.expires?.0) - i128::from(now.0);
         let seconds = (left + SECOND - 1).div_euclid(SECOND);
         Some(u32::try_from(seconds.max(0)).unwrap_or(u32::MAX))
     }

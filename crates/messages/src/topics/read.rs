@@ -10,6 +10,7 @@ use crate::topics::state::State;
 use tidalite_base::Corrupt;
 use tidalite_kv::{PageSlice, TableReader, Tree, Value};
 use tidalite_pager::{Error, PageRead, Result};
+use tidalite_time::Timestamp;
 
 /// A table of topics in a snapshot.
 #[derive(Clone, Debug)]
@@ -184,7 +185,7 @@ impl<R: PageRead> TopicsReader<R> {
             return Ok(None);
         };
         let found = FoundMessage::of(&key, value)?;
-        let is_expired = found.retained()?.is_expired(now);
+        let is_expired = found.retained()?.is_expired(Timestamp(now));
         Ok((!is_expired).then_some(found))
     }
 

@@ -30,6 +30,7 @@ use crate::topics::varint::{self, get_bytes, put_bytes};
 use tidalite_base::{Corrupt, get_i64, get_u64};
 use tidalite_kv::Value;
 use tidalite_pager::{Error, Result};
+use tidalite_time::Timestamp;
 
 const QOS: u8 = 3;
 const TEXT: u8 = 4;
@@ -137,7 +138,7 @@ pub(super) fn encode(message: &Message<'_>, numbers: &Numbers, record: &mut Vec<
     ] {
         flags |= if is_set { flag } else { 0 };
     }
-    put_head(flags, numbers, message.expires, record);
+    put_head(flags, numbers, message.expires.map(|time| time.0), record);
     let head_len = record.len();
     put_body(message, flags, record);
     head_len
@@ -234,7 +235,7 @@ pub(super) fn decode<'m>(topic: &'m str, record: &'m [u8]) -> Result<Retained<'m
         message,
         id: head.id,
         sequence: head.sequence,
-        time: head.time,
+        time: Timestamp(head.time),
     })
 }
 
@@ -276,7 +277,7 @@ fn body_of<'m>(topic: &'m str, record: &'m [u8], head: &Head) -> Option<Message<
         payload: record.get(at..)?,
         qos: Qos::of_number(head.flags & QOS)?,
         publisher,
-        expires: head.expires,
+        expires: head.expires.map(Timestamp),
         is_text: head.flags & TEXT != 0,
         properties,
     })

@@ -147,7 +147,7 @@ impl<'a, W: PageWrite> TopicsWriter<'a, W> {
             if !retain {
                 continue;
             }
-            let is_dead = message.expires.is_some_and(|expires| expires <= now);
+            let is_dead = message.expires.is_some_and(|expires| expires.0 <= now);
             self.add(&mut batch, &mut retained, message, is_empty || is_dead)?;
         }
         batch.sort();

@@ -9,7 +9,7 @@ use tidalite::containers::{
 use tidalite::objects::{LinkId, ListQuery, ObjectAttributes, UploadId, UploadMode};
 use tidalite::queue::{Answered, DeadReason, Overflow, QueueMessage};
 use tidalite::topics::{Filter, TopicChanges};
-use tidalite::{Database, ReadTxn};
+use tidalite::{Database, ReadTxn, Timestamp};
 use tidalite_reader::bucket::{self, Bucket};
 use tidalite_reader::containers::{self, Containers};
 use tidalite_reader::document;
@@ -21,7 +21,7 @@ const ALL: usize = 10_000;
 
 pub(super) fn topics(snap: &ReadTxn, name: &str) -> Topics {
     let topics = snap.topics(name).unwrap().expect("topics");
-    let topics = topics.at(i64::MIN);
+    let topics = topics.at(Timestamp::MIN);
     let options = topics.options();
     let stat = topics.stat().unwrap();
     let list = topics.list(&Filter::parse("#").unwrap(), None, u64::MAX);
@@ -35,10 +35,10 @@ pub(super) fn topics(snap: &ReadTxn, name: &str) -> Topics {
             topic: found.topic().to_owned(),
             id: retained.id,
             sequence: retained.sequence,
-            time: retained.time,
+            time: retained.time.0,
             qos: message.qos as u8,
             is_text: message.is_text,
-            expires: message.expires,
+            expires: message.expires.map(|time| time.0),
             publisher: message.publisher.to_owned(),
             properties: topics::Properties {
                 content_type: properties.content_type.map(str::to_owned),
@@ -145,9 +145,9 @@ fn queue_message(message: &QueueMessage) -> queue::Message {
     queue::Message {
         id: message.id,
         priority: message.priority,
-        time: message.pushed,
-        not_before: message.not_before,
-        expires: message.expires,
+        time: message.pushed.0,
+        not_before: message.not_before.map(|time| time.0),
+        expires: message.expires.map(|time| time.0),
         key: message.key.clone(),
         idempotency_key: message.idempotency_key.clone(),
         headers: message.headers.clone(),
@@ -192,11 +192,12 @@ fn states(
                     (*deliveries as usize, State::Ready)
                 } else if let Some(letter) = dead.get(&message.id) {
                     let state = State::Dead {
-                        since: letter.died,
+                        since: letter.died.0,
                         is_rejected: letter.reason == DeadReason::Rejected,
                     };
                     (letter.deliveries as usize, state)
                 } else if let Some(until) = message.not_before.filter(|_| message.key.is_none()) {
+                    let until = until.0;
                     (0, State::Delayed { until })
                 } else if message.key.is_some() {
                     (0, State::Waiting)
@@ -214,7 +215,7 @@ fn states(
 
 fn attributes(attributes: ObjectAttributes) -> bucket::Attributes {
     bucket::Attributes {
-        expires: attributes.expires,
+        expires: attributes.expires.map(|time| time.0),
         is_protected: attributes.protected,
         content_type: attributes.content_type,
         metadata: attributes.metadata,
@@ -232,8 +233,8 @@ pub(super) fn bucket(snap: &ReadTxn, name: &str) -> Bucket {
         bucket::Object {
             contents: bucket.read(&info, 0, info.size).unwrap(),
             chunk_bytes: info.chunk_bytes as usize,
-            created: info.created,
-            modified: info.modified,
+            created: info.created.0,
+            modified: info.modified.0,
             hash: info.hash.0,
             attributes: attributes(info.attributes),
             name: info.name,
@@ -252,8 +253,8 @@ pub(super) fn bucket(snap: &ReadTxn, name: &str) -> Bucket {
                 UploadMode::Append => 0,
                 UploadMode::Parts { chunks } => chunks as usize,
             },
-            began: upload.began,
-            expires: upload.expires,
+            began: upload.began.0,
+            expires: upload.expires.0,
             bytes: upload.len,
             chunk_bytes: upload.chunk_bytes as usize,
             attributes: attributes(upload.attributes),
@@ -267,7 +268,7 @@ pub(super) fn bucket(snap: &ReadTxn, name: &str) -> Bucket {
     let links = links.map(|(id, link)| bucket::Link {
         key: id.0,
         name: link.name,
-        expires: link.expires,
+        expires: link.expires.map(|time| time.0),
         reads: (link.reads, link.bytes),
     });
     let found = Bucket {
@@ -298,14 +299,14 @@ pub(super) fn containers(db: &Database, snap: &ReadTxn, name: &str) -> Container
         let deletions = table.deletions(&info.name, None, ALL).unwrap().into_iter();
         let deletions = deletions.rev().map(|deletion| containers::Deletion {
             number: deletion.number,
-            time: deletion.deleted_at,
-            until: deletion.free_at,
+            time: deletion.deleted_at.0,
+            until: deletion.free_at.0,
             messages: (deletion.messages, deletion.bytes),
         });
         let thinning = table.thinning(&info.name).unwrap();
         let latest = table.latest(&info.name).unwrap().into_iter();
         let mut latest: Vec<_> = latest
-            .map(|latest| (latest.field, latest.time, value(&latest.value)))
+            .map(|latest| (latest.field, latest.time.0, value(&latest.value)))
             .collect();
         latest.sort_by(|a, b| a.0.cmp(&b.0));
         containers::Container {
@@ -337,8 +338,8 @@ pub(super) fn containers(db: &Database, snap: &ReadTxn, name: &str) -> Container
     let dropped = dropped.map(|dropped| containers::Dropped {
         name: dropped.name,
         number: dropped.number.into(),
-        time: dropped.dropped_at,
-        until: dropped.free_at.expect("a time"),
+        time: dropped.dropped_at.0,
+        until: dropped.free_at.expect("a time").0,
         messages: (dropped.messages, dropped.bytes),
     });
     let names = table.field_names().unwrap().by_number();
@@ -369,8 +370,8 @@ fn totals(info: &ContainerInfo) -> containers::Totals {
     containers::Totals {
         messages: (info.messages, info.bytes),
         protected: (info.protected_messages, info.protected_bytes),
-        times: info.oldest.zip(info.newest),
-        created: info.created,
+        times: (info.oldest.zip(info.newest)).map(|(oldest, newest)| (oldest.0, newest.0)),
+        created: info.created.0,
         past: [info.changes, info.rejected, info.expired, info.rotated],
     }
 }
@@ -417,10 +418,10 @@ fn container_messages(
         .each(name, &select, &mut |found| {
             let document = found.document()?;
             messages.push(containers::Message {
-                time: found.time(),
+                time: found.time().0,
                 tie: found.tie().into(),
                 is_protected: found.is_protected(),
-                received: found.received(),
+                received: found.received().0,
                 stands_for: 0,
                 document: fields(&document),
             });
@@ -431,7 +432,7 @@ fn container_messages(
     let mut writer = tx.containers(table.name()).unwrap();
     let mut seen = BTreeSet::new();
     for message in &mut messages {
-        let place = (message.time, message.tie as u32);
+        let place = (Timestamp(message.time), message.tie as u32);
         assert!(seen.insert(place));
         let deleted = writer.delete_message(name, place).unwrap();
         message.stands_for = deleted.expect("a message").stands_for as usize;

@@ -13,7 +13,7 @@ use tidalite::objects::{
 use tidalite::queue::{DEFAULT_GROUP, GroupStart, LeaseLimits, NewMessage, Overflow, QueueOptions};
 use tidalite::retention::Clocks;
 use tidalite::topics::{Message, Properties, Qos, TopicOptions};
-use tidalite::{Database, Options};
+use tidalite::{Database, Options, Timestamp};
 
 /// The time that the clock shows, so that each file is the same.
 pub(super) const NOW: i64 = 1_700_000_000_000_000_000;
@@ -102,7 +102,7 @@ fn topics(db: &Database) {
         let mut message = Message {
             qos,
             publisher: "gw \u{fc}",
-            expires: Some(NOW + 100 * SECOND),
+            expires: Some(Timestamp(NOW + 100 * SECOND)),
             is_text: number == 1,
             properties: Properties {
                 content_type: Some("text/plain"),
@@ -113,11 +113,11 @@ fn topics(db: &Database) {
             ..Message::new(&topic, b"21.5")
         };
         topics.publish(&message, true).unwrap();
-        message.expires = Some(NOW + 200 * SECOND);
+        message.expires = Some(Timestamp(NOW + 200 * SECOND));
         topics.publish(&message, true).unwrap();
     }
     topics
-        .set(&Message::new("long", &noise(1, 2000)), -5)
+        .set(&Message::new("long", &noise(1, 2000)), Timestamp(-5))
         .unwrap();
     assert!(topics.remove("hall/3/door").unwrap());
     topics
@@ -160,8 +160,10 @@ fn queues(db: &Database) {
         let message = NewMessage {
             key: (number % 3 == 1 && number % 10 != 5).then_some(key.as_bytes()),
             priority: (number % 5) as u8 * 50,
-            not_before: (number % 10 == 5).then_some(NOW + 60 * SECOND),
-            expires: number.is_multiple_of(7).then_some(NOW + 400 * SECOND),
+            not_before: (number % 10 == 5).then_some(Timestamp(NOW + 60 * SECOND)),
+            expires: number
+                .is_multiple_of(7)
+                .then_some(Timestamp(NOW + 400 * SECOND)),
             headers: &headers[..number as usize % 3],
             idempotency_key: (number % 4 == 2).then_some(text.as_bytes()),
             ..NewMessage::new(text.as_bytes())
@@ -205,7 +207,7 @@ fn bucket(db: &Database) {
         metadata: (0..number % 3)
             .map(|pair| (format!("key {pair}"), "\u{fc}".repeat(pair as usize)))
             .collect(),
-        expires: (number % 4 == 1).then_some(NOW + number * SECOND),
+        expires: (number % 4 == 1).then_some(Timestamp(NOW + number * SECOND)),
         protected: number % 5 == 0,
     };
     for number in 0..12_i64 {
@@ -233,7 +235,7 @@ fn bucket(db: &Database) {
         .begin_upload("parts", attributes(2), mode, LEASE)
         .unwrap();
     assert!(bucket.put_part(parts, 3, &noise(2, 700)).unwrap());
-    for (number, expires) in [(1, None), (2, Some(NOW + SECOND))] {
+    for (number, expires) in [(1, None), (2, Some(Timestamp(NOW + SECOND)))] {
         let id = LinkId([number; 16]);
         bucket.link_object(id, "copy", expires).unwrap();
         bucket.count_link_read(id, 77).unwrap();
@@ -270,7 +272,7 @@ fn containers(db: &Database) {
             number % 9 == 0
         );
         let document = Document::from_json(&json).unwrap();
-        let time = NOW + (number / 2 - 30) * SECOND;
+        let time = Timestamp(NOW + (number / 2 - 30) * SECOND);
         for container in ["own", "dropped", "thinned"] {
             let key = number.to_le_bytes();
             let append = Append {
@@ -283,7 +285,7 @@ fn containers(db: &Database) {
     for (number, json) in DOCUMENTS.iter().enumerate() {
         let mut document = Document::from_json(json).unwrap();
         document.set("zero", FieldValue::Float(-0.0));
-        let time = number as i64 * SECOND - 3 * SECOND;
+        let time = Timestamp(number as i64 * SECOND - 3 * SECOND);
         containers
             .append(&Append::new("values", time, &document))
             .unwrap();
@@ -291,19 +293,19 @@ fn containers(db: &Database) {
         containers.append(&copy).unwrap();
     }
     let of_dropped = DeleteRange {
-        from: NOW - 20 * SECOND,
-        to: NOW - 18 * SECOND,
+        from: Timestamp(NOW - 20 * SECOND),
+        to: Timestamp(NOW - 18 * SECOND),
         ..DeleteRange::default()
     };
     let deleted = containers.delete_messages("dropped", &of_dropped, None);
     assert_eq!(deleted.unwrap().messages, 6);
-    for time in [SECOND, -2 * SECOND] {
+    for time in [SECOND, -2 * SECOND].map(Timestamp) {
         let deleted = containers.delete_message("values", (time, 0)).unwrap();
         assert!(deleted.is_some());
     }
     let range = DeleteRange {
-        from: 2 * SECOND,
-        to: 3 * SECOND,
+        from: Timestamp(2 * SECOND),
+        to: Timestamp(3 * SECOND),
         ..DeleteRange::default()
     };
     containers.delete_messages("values", &range, None).unwrap();

@@ -21,9 +21,9 @@
 //!    this handle was opened is known.
 
 use crate::types::error::Result;
-use crate::types::time::Timestamp;
 use tidalite_base::{Corrupt, get_i64, get_u64, put_i64, put_u64};
 use tidalite_pager::{Clocks, Event};
+use tidalite_time::Timestamp;
 
 /// Tolerance of the wall clock beyond the elapsed time, one hour in nanoseconds: covers daylight-saving time set by
 /// hand, and drift.

@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tidalite_messages::{EncodedPath, FieldNumber, FieldValue, nanoseconds};
 use tidalite_pager::{Error as FileError, Refusal};
+use tidalite_time::Timestamp;
 
 /// A figure that is computed from the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +54,8 @@ pub struct AggregateQuery {
 /// The figures of one step and one group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateRow {
-    /// Beginning of the step in nanoseconds since 1970; without steps the time of the first message.
-    pub from: i64,
+    /// Beginning of the step; without steps the time of the first message.
+    pub from: Timestamp,
     /// The value of the grouping field; `Null` for messages without this field, and if the query does not group.
     pub group: FieldValue,
     /// Number of messages.
@@ -237,13 +238,14 @@ impl Containers<'_> {
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// use std::time::Duration;
+    /// use tidalite::Timestamp;
     /// use tidalite::containers::{AggregateQuery, Append, Document, MessageFigure};
     ///
     /// let mut tx = db.begin_write()?;
     /// let mut cars = tx.containers("cars")?;
     /// for time in 0..6 {
     ///     let message = format!(r#"{{"state": "{}", "km": {}}}"#, ["on", "off"][time % 2], 10 * time);
-    ///     cars.append(&Append::new("red", time as i64, &Document::from_json(&message)?))?;
+    ///     cars.append(&Append::new("red", Timestamp(time as i64), &Document::from_json(&message)?))?;
     /// }
     /// let query = AggregateQuery {
     ///     step: Some(Duration::from_nanos(4)),
@@ -252,7 +254,7 @@ impl Containers<'_> {
     ///     ..AggregateQuery::default()
     /// };
     /// let rows = cars.view()?.aggregate("red", &query)?;
-    /// assert_eq!((rows.len(), rows[0].from, rows[0].messages), (4, 0, 2));
+    /// assert_eq!((rows.len(), rows[0].from, rows[0].messages), (4, Timestamp(0), 2));
     /// assert_eq!(rows[0].group, "off".into());
     /// assert_eq!(rows[0].figures, [30.into(), 20.into()]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -286,7 +288,7 @@ impl Containers<'_> {
         let mut lasts: HashMap<String, Vec<Option<FieldNumber>>> = HashMap::new();
         self.each(container, &select, &mut |message| {
             let document = message.encoded()?;
-            let step = step_ns.map(|step| message.time().div_euclid(step).saturating_mul(step));
+            let step = step_ns.map(|step| message.time().0.div_euclid(step).saturating_mul(step));
             let group = match group.first() {
                 Some(path) => match path.find(&document)? {
                     Some(value) => canonical(value.decode()?),
@@ -300,7 +302,7 @@ impl Containers<'_> {
                 .entry(key.clone())
                 .or_insert_with(|| vec![None; query.figures.len()]);
             let row = rows.entry((step, key)).or_insert_with(|| Tallies {
-                from: step.unwrap_or(message.time()),
+                from: step.unwrap_or(message.time().0),
                 group,
                 messages: 0,
                 figures: query
@@ -320,7 +322,7 @@ impl Containers<'_> {
             Ok(ControlFlow::Continue(()))
         })?;
         let rows = rows.into_values().map(|row| AggregateRow {
-            from: row.from,
+            from: Timestamp(row.from),
             group: row.group,
             messages: row.messages,
             figures: row.figures.into_iter().map(Tally::value).collect(),

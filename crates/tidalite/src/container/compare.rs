@@ -219,7 +219,7 @@ impl<R: PageRead> Messages<'_, R> {
             return Ok(None);
         };
         let document = self.names.decode(message.document)?;
-        Ok(Some((message.key.time, document)))
+        Ok(Some((message.key.time.0, document)))
     }
 
     /// Time of the next message.

@@ -7,6 +7,7 @@ use tidalite_messages::{
     ContainerMessage, DeleteRange, Deleted, Document, EncodedDocument, EncodedFields, EncodedPath,
     Expression, RestoreRange, Restored, StoredMessage,
 };
+use tidalite_time::Timestamp;
 
 /// Changed times that are at most this many nanoseconds apart are handled as one range.
 const NEAR_NS: i64 = 60_000_000_000;
@@ -21,14 +22,14 @@ impl ContainersMut<'_> {
     pub fn replace_message(
         &mut self,
         container: &str,
-        (time, tie): (i64, u32),
+        (time, tie): (Timestamp, u32),
         document: &Document,
     ) -> Result<Option<StoredMessage>> {
         self.change(
-            |containers, now| containers.replace_message(now, container, (time, tie), document),
+            |containers, now| containers.replace_message(now, container, (time.0, tie), document),
             |containers, old| {
                 if old.is_some() {
-                    containers.remake(container, (time, time))?;
+                    containers.remake(container, (time.0, time.0))?;
                 }
                 Ok(old)
             },
@@ -42,14 +43,14 @@ impl ContainersMut<'_> {
     pub fn delete_message(
         &mut self,
         container: &str,
-        (time, tie): (i64, u32),
+        (time, tie): (Timestamp, u32),
     ) -> Result<Option<StoredMessage>> {
         self.txn.free_space();
         self.change(
-            |containers, now| containers.delete_message(now, container, (time, tie)),
+            |containers, now| containers.delete_message(now, container, (time.0, tie)),
             |containers, old| {
                 if old.is_some() {
-                    containers.remake(container, (time, time))?;
+                    containers.remake(container, (time.0, time.0))?;
                 }
                 Ok(old)
             },
@@ -93,7 +94,7 @@ impl ContainersMut<'_> {
                     return Ok(false);
                 }
             }
-            times.push(message.key.time);
+            times.push(message.key.time.0);
             Ok(true)
         };
         let deleted = self.change_only(|containers, now| {
@@ -121,7 +122,8 @@ impl ContainersMut<'_> {
         self.change(
             |containers, now| containers.restore_messages(now, container, range),
             |containers, restored| {
-                let times = restored.messages.iter().map(|message| message.key.time);
+                let times = restored.messages.iter();
+                let times = times.map(|message| message.key.time.0);
                 for span in spans_of(times, NEAR_NS) {
                     containers.remake(container, span)?;
                 }

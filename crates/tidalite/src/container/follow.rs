@@ -13,6 +13,7 @@ use tidalite_messages::{
     Append, AppendChanges, AppendOutcome, Appended, Document, FieldNames, MessageQuery,
     MessageToken,
 };
+use tidalite_time::Timestamp;
 
 /// Number of messages whose rows are created at a time.
 const ROWS_AT_ONCE: u64 = 10_000;
@@ -103,15 +104,15 @@ impl ContainersMut<'_> {
                 if let AppendOutcome::Replaced { .. } | AppendOutcome::Merged { .. } =
                     &appended.outcomes[at]
                 {
-                    changed.insert(messages[at].time);
+                    changed.insert(messages[at].time.0);
                 }
             }
             let stored = own.iter().filter(|at| {
                 let is_stored = matches!(appended.outcomes[**at], AppendOutcome::Stored { .. });
-                is_stored && !changed.contains(&messages[**at].time)
+                is_stored && !changed.contains(&messages[**at].time.0)
             });
             let stored: Vec<(i64, &Document)> = stored
-                .map(|at| (messages[*at].time, messages[*at].document))
+                .map(|at| (messages[*at].time.0, messages[*at].document))
                 .collect();
             // Both lists are sorted by name.
             while newest
@@ -138,8 +139,9 @@ impl ContainersMut<'_> {
         let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
         for removed in appended.expired.iter().chain(&appended.rotated) {
             let key = removed.message.key;
-            let span = spans.entry(key.container).or_insert((key.time, key.time));
-            *span = (span.0.min(key.time), span.1.max(key.time));
+            let time = key.time.0;
+            let span = spans.entry(key.container).or_insert((time, time));
+            *span = (span.0.min(time), span.1.max(time));
         }
         for (number, span) in spans {
             if let Some(name) = self.reader()?.container_name(number)? {
@@ -156,8 +158,8 @@ impl ContainersMut<'_> {
         self.txn.remove_numbers(&series, (from, to))?;
         let mut names = None;
         let mut query = Some(MessageQuery {
-            from,
-            to,
+            from: Timestamp(from),
+            to: Timestamp(to),
             ..MessageQuery::default()
         });
         while let Some(wanted) = query {
@@ -191,16 +193,16 @@ impl ContainersMut<'_> {
                 Some(names) => names,
                 None => names.insert(reader.field_names()?),
             };
-            let time = message.key.time;
+            let time = message.key.time.0;
             of_time = match documents.last() {
                 Some((last, _)) if *last == time => of_time + 1,
                 _ => 1,
             };
             if of_time > most {
                 // Further messages of this time have no rows.
-                query.from = time.saturating_add(1);
+                query.from = Timestamp(time.saturating_add(1));
                 query.after = None;
-                let next = (time < query.to).then_some(query);
+                let next = (time < query.to.0).then_some(query);
                 return Ok(Page { documents, next });
             }
             query.after = Some(MessageToken::behind(message.key));

@@ -7,6 +7,7 @@ use tidalite_messages::{
     ContainerMessage, ContainersReader, Document, EncodedDocument, EncodedFields, EncodedPath,
     EncodedProjection, Expression, ExpressionError, FieldNames, MessageKey, Projection,
 };
+use tidalite_time::Timestamp;
 
 /// A message that was found, not yet decoded.
 pub struct FoundMessage<'m> {
@@ -19,9 +20,9 @@ impl<'m> FoundMessage<'m> {
         Self { message, names }
     }
 
-    /// Time of the message in nanoseconds since 1970.
+    /// Time of the message.
     #[must_use]
-    pub fn time(&self) -> i64 {
+    pub fn time(&self) -> Timestamp {
         self.message.key.time
     }
 
@@ -37,9 +38,9 @@ impl<'m> FoundMessage<'m> {
         self.message.key
     }
 
-    /// Time at which the message was appended, in nanoseconds since 1970.
+    /// Time at which the message was appended.
     #[must_use]
-    pub fn received(&self) -> i64 {
+    pub fn received(&self) -> Timestamp {
         self.message.received
     }
 
@@ -111,12 +112,12 @@ impl<'f> Filter<'f> {
 /// A found message with the fields that a query asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Time of the message in nanoseconds since 1970.
-    pub time: i64,
+    /// Time of the message.
+    pub time: Timestamp,
     /// Number that distinguishes the messages of one time.
     pub tie: u32,
-    /// Time at which the message was appended, in nanoseconds since 1970.
-    pub received: i64,
+    /// Time at which the message was appended.
+    pub received: Timestamp,
     /// The fields.
     pub document: Document,
 }

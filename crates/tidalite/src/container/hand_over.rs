@@ -5,6 +5,7 @@ use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
 use std::time::Duration;
 use tidalite_messages::{Append, AppendOutcome, Document, LeaseLimits, QueueMessage, Rejection};
+use tidalite_time::Timestamp;
 
 /// Name of the consumer that holds messages while they are handed over.
 const CONSUMER: &str = "hand-over";
@@ -17,8 +18,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(60);
 pub struct Handed {
     /// Name of the container.
     pub container: String,
-    /// Time of the message in nanoseconds since 1970.
-    pub time: i64,
+    /// Time of the message.
+    pub time: Timestamp,
     /// The fields.
     pub document: Document,
 }
@@ -42,6 +43,7 @@ impl WriteTxn {
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::Timestamp;
     /// use tidalite::containers::{Document, Handed};
     /// use tidalite::queue::{DEFAULT_GROUP, LeaseLimits, NewMessage};
     ///
@@ -52,8 +54,8 @@ impl WriteTxn {
     ///     let text = std::str::from_utf8(&message.payload).ok()?;
     ///     let mut document = Document::from_json(text).ok()?;
     ///     let container = document.remove("device")?.as_text()?.to_owned();
-    ///     let time = document.remove("time")?.as_integer()?;
-    ///     Some(Handed { container, time: time.try_into().ok()?, document })
+    ///     let nanos = document.remove("time")?.as_integer()?;
+    ///     Some(Handed { container, time: Timestamp(nanos.try_into().ok()?), document })
     /// })?;
     /// assert_eq!((handed.done, handed.dead), (1, 1));
     /// assert_eq!(tx.containers("devices")?.view()?.stat()?.messages, 1);

@@ -157,7 +157,7 @@ impl ContainersMut<'_> {
             |containers, now| containers.maintain(now, budget, &mut |_| Ok(())),
             |containers, done| {
                 for span in &done.removed {
-                    containers.remake(&span.name, (span.from, span.to))?;
+                    containers.remake(&span.name, (span.from.0, span.to.0))?;
                 }
                 Ok(done)
             },

@@ -36,13 +36,14 @@ impl WriteTxn {
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::Timestamp;
     /// use tidalite::containers::{Append, Document};
     ///
     /// let mut tx = db.begin_write()?;
     /// let mut devices = tx.containers("devices")?;
     /// for (second, level) in [(0, 12.5), (1, 12.4)] {
     ///     let message = Document::from_json(&format!(r#"{{"battery": {level}, "state": "on"}}"#))?;
-    ///     devices.append(&Append::new("pump 3", second * 1_000_000_000, &message))?;
+    ///     devices.append(&Append::new("pump 3", Timestamp::from_secs(second)?, &message))?;
     /// }
     /// tx.commit()?;
     ///

@@ -11,6 +11,7 @@ use tidalite_messages::{
     ContainerInfo, ContainerTableOptions, ContainersReader, ContainersStat, Deletion, Document,
     DroppedContainer, Expression, FieldNames, LatestValue, MessageQuery, MessageToken, Projection,
 };
+use tidalite_time::Timestamp;
 
 /// A selection of messages of a container and of their fields.
 #[derive(Clone, Debug, Default)]
@@ -139,9 +140,9 @@ impl<'a> Containers<'a> {
     ///
     /// # Errors
     /// A damaged or unreadable page.
-    pub fn get(&self, container: &str, time: i64) -> Result<Vec<Document>> {
+    pub fn get(&self, container: &str, time: Timestamp) -> Result<Vec<Document>> {
         let names = self.field_names()?;
-        let found = self.reader.get(container, time, self.now)?;
+        let found = self.reader.get(container, time.0, self.now)?;
         let documents = found.iter().map(|message| names.decode(&message.document));
         Ok(documents.collect::<tidalite_pager::Result<_>>()?)
     }
@@ -209,16 +210,17 @@ impl<'a> Containers<'a> {
     ///
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
+    /// use tidalite::Timestamp;
     /// use tidalite::containers::{Append, Document, Expression, MessageQuery, Projection, Select};
     ///
     /// let mut tx = db.begin_write()?;
     /// let mut cars = tx.containers("cars")?;
     /// for second in 0..100 {
     ///     let message = format!(r#"{{"speed": {second}, "gear": {}}}"#, second / 20);
-    ///     cars.append(&Append::new("red", second, &Document::from_json(&message)?))?;
+    ///     cars.append(&Append::new("red", Timestamp::from_secs(second)?, &Document::from_json(&message)?))?;
     /// }
     /// let mut select = Select {
-    ///     query: MessageQuery { from: 50, limit: 10, ..MessageQuery::default() },
+    ///     query: MessageQuery { from: Timestamp::from_secs(50)?, limit: 10, ..MessageQuery::default() },
     ///     filter: Some(Expression::parse("gear >= 3 && speed % 2 == 0")?),
     ///     fields: Some(Projection::new(&["speed"])?),
     /// };
@@ -228,7 +230,7 @@ impl<'a> Containers<'a> {
     /// assert_eq!(page.messages[0].document.to_json()?, r#"{"speed":60}"#);
     /// // The next page begins after the last message, however many have its time.
     /// select.query.after = page.next;
-    /// assert_eq!(cars.page("red", &select)?.messages[0].time, 80);
+    /// assert_eq!(cars.page("red", &select)?.messages[0].time, Timestamp::from_secs(80)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -37,14 +37,14 @@ impl ContainersMut<'_> {
     /// ```
     /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
     /// use std::time::Duration;
+    /// use tidalite::Timestamp;
     /// use tidalite::containers::{Append, Document, Thinning, ThinningFigure, ThinningRule};
     ///
-    /// let hours = |n: i64| n * 3_600_000_000_000;
     /// let mut tx = db.begin_write()?;
     /// let mut devices = tx.containers("devices")?;
     /// for minute in 0..120 {
     ///     let document = Document::from_json(&format!(r#"{{"level": {minute}, "state": "on"}}"#))?;
-    ///     devices.append(&Append::new("pump", hours(minute) / 60, &document))?;
+    ///     devices.append(&Append::new("pump", Timestamp::from_secs(60 * minute)?, &document))?;
     /// }
     /// // Of messages that are older than three days, the mean of ten minutes; after ten days, of an hour.
     /// let rule = |days: u64, minutes: u64| ThinningRule {
@@ -59,7 +59,8 @@ impl ContainersMut<'_> {
     /// devices.set_thinning("pump", Some(&thinning))?;
     /// let done = devices.thin(1_000)?;
     /// assert_eq!((done.is_done, done.removed), (true, 118));
-    /// assert_eq!(devices.view()?.get("pump", 0)?[0].to_json()?, r#"{"level":29.5,"state":"on"}"#);
+    /// let first = devices.view()?.get("pump", Timestamp::from_secs(0)?)?;
+    /// assert_eq!(first[0].to_json()?, r#"{"level":29.5,"state":"on"}"#);
     /// # Ok::<(), tidalite::Error>(())
     /// ```
     ///

@@ -5,8 +5,8 @@ use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::time::Timestamp;
 use tidalite_base::TxnId;
+use tidalite_time::Timestamp;
 
 pub use tidalite_pager::Pin;
 

@@ -13,11 +13,11 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::error::kind::ErrorKind;
 use crate::types::pattern::SeriesPattern;
-use crate::types::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use tidalite_base::SeriesId;
 use tidalite_series::{Cooling, KeptHot};
+use tidalite_time::Timestamp;
 
 /// Number of values read per transaction; rewriting them takes about a tenth of a second.
 const VALUES_EACH: u64 = 1 << 20;

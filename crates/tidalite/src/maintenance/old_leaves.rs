@@ -12,13 +12,13 @@ use crate::maintenance::policies::{Budget, raw_time};
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
-use crate::types::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tidalite_base::SeriesId;
 use tidalite_codec::COLD;
 use tidalite_series::KeptHot;
+use tidalite_time::Timestamp;
 
 /// Number of series that are examined in one snapshot, in about 10 ms if none has leaves to rewrite.
 const SERIES_EACH: usize = 4096;

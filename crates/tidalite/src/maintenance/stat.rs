@@ -4,8 +4,8 @@ use crate::database::handle::Database;
 use crate::txn::leaves::stored_tree;
 use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
-use crate::types::time::Timestamp;
 use tidalite_base::TxnId;
+use tidalite_time::Timestamp;
 
 /// Statistics of a database as of one commit.
 #[derive(Clone, Debug, Default)]

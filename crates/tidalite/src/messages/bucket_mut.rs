@@ -12,6 +12,7 @@ use tidalite_messages::{
     RemovedObjects, StoredObject,
 };
 use tidalite_pager::WriteTxn as PagesMut;
+use tidalite_time::Timestamp;
 
 /// Size in bytes of the slices that `put_from` reads.
 const SLICE_BYTES: usize = 1 << 20;
@@ -251,7 +252,12 @@ impl<'t> BucketMut<'t> {
     ///
     /// # Errors
     /// `Limit` for a name that is too long; `InvalidName` for an empty name. A full disk; a damaged page.
-    pub fn link_object(&mut self, id: LinkId, name: &str, expires: Option<i64>) -> Result<()> {
+    pub fn link_object(
+        &mut self,
+        id: LinkId,
+        name: &str,
+        expires: Option<Timestamp>,
+    ) -> Result<()> {
         self.change(|bucket, _| bucket.link_object(id, name, expires))
     }
 

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The writers of the crate below read their options and counters for each call, so a call for many messages costs much
-//! less than a call for each of them. All times are nanoseconds since 1970 in UTC. The current time comes from the
+//! less than a call for each of them. All times are [`Timestamp`](crate::Timestamp)s. The current time comes from the
 //! commit clock ([`Database::clock`](crate::Database::clock)): a wall clock that jumps ahead ends no lease and expires
 //! no message.
 

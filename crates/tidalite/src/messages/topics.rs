@@ -8,6 +8,7 @@ use tidalite_messages::{
     Filter, FoundMessage, Match, SearchPage, TopicChanges, TopicCount, TopicList, TopicOptions,
     TopicSearch, TopicsReader, TopicsStat,
 };
+use tidalite_time::Timestamp;
 
 /// Topics with retained messages, in a snapshot or in the current state of a write transaction.
 ///
@@ -28,10 +29,10 @@ impl<'a> Topics<'a> {
         })
     }
 
-    /// The same view at the time `now`, in nanoseconds since 1970: messages that expire at or before it are not found.
+    /// The same view at the time `now`: messages that expire at or before it are not found.
     #[must_use]
-    pub fn at(self, now: i64) -> Self {
-        Self { now, ..self }
+    pub fn at(self, now: Timestamp) -> Self {
+        Self { now: now.0, ..self }
     }
 
     /// Name of the table.

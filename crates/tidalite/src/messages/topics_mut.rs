@@ -9,6 +9,7 @@ use tidalite_messages::{
     TopicsWriter,
 };
 use tidalite_pager::WriteTxn as PagesMut;
+use tidalite_time::Timestamp;
 
 /// Topics in a write transaction, for changes. [`WriteTxn::topics`](crate::WriteTxn::topics) opens them.
 ///
@@ -104,13 +105,13 @@ impl<'t> TopicsMut<'t> {
         self.change(|topics, now| topics.publish_batch(now, messages))
     }
 
-    /// Sets the message of a topic with its original time of publication, in nanoseconds since 1970, even if it has
-    /// expired. This is meant for copies and imports.
+    /// Sets the message of a topic with its original time of publication, even if it has expired. This is meant
+    /// for copies and imports.
     ///
     /// # Errors
     /// As for `publish`; `InvalidInput` for an empty payload.
-    pub fn set(&mut self, message: &Message<'_>, time: i64) -> Result<Published> {
-        self.change(|topics, _| topics.set(time, message))
+    pub fn set(&mut self, message: &Message<'_>, time: Timestamp) -> Result<Published> {
+        self.change(|topics, _| topics.set(time.0, message))
     }
 
     /// Removes the message of a topic; returns whether there was one.

@@ -7,8 +7,8 @@ use crate::types::figure::Figure;
 use crate::types::grid::{Grid, StepGrid};
 use crate::types::interval::Interval;
 use crate::types::schema::Unit;
-use crate::types::time::Timestamp;
 use std::ops::Bound;
+use tidalite_time::Timestamp;
 
 /// The value that a window without a value gets.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,8 +15,8 @@ use crate::query::merge::{MergedRows, Source};
 use crate::series::figures::Figures;
 use crate::types::error::Result;
 use crate::types::instant::Steps;
-use crate::types::time::Timestamp;
 use tidalite_series::{Direction, ValueRange};
+use tidalite_time::Timestamp;
 
 /// The rule by which rows are matched. If a series has several rows at one time
 /// ([`MergePolicy::KeepAll`](crate::MergePolicy::KeepAll)), the row that arrived last is used.

@@ -11,11 +11,11 @@ use crate::series::read::Series;
 use crate::series::row_walk::RowWalk;
 use crate::types::error::Result;
 use crate::types::schema::Unit;
-use crate::types::time::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use tidalite_series::{Direction, ValueRange};
+use tidalite_time::Timestamp;
 
 /// One of the series that are merged.
 pub(super) struct Source<'s> {

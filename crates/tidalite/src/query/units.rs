@@ -1,9 +1,9 @@
 //! Conversion between nanoseconds since 1970 and the unit of a series.
 
 use crate::series::aggregate::Aggregate;
-use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::schema::Unit;
+use tidalite_time::TimestampError;
 
 /// The first raw time of the unit at or after `nanos`, which is nanoseconds since 1970.
 pub(super) fn first_at(nanos: i64, unit: Unit) -> i64 {
@@ -20,7 +20,7 @@ pub(super) fn last_at(nanos: i64, unit: Unit) -> i64 {
 /// Converts a raw time of the unit to nanoseconds since 1970.
 pub(super) fn nanos(raw: i64, unit: Unit) -> Result<i64> {
     let time = unit.timestamp(raw).ok_or_else(|| {
-        Error::from(Cause::Timestamp {
+        Error::from(TimestampError {
             text: unit.text(raw),
             problem:
                 "outside of the years 1677 to 2262, which nanoseconds can tell; cut the interval"

@@ -7,8 +7,8 @@ use crate::series::figures::Figures;
 use crate::types::error::Result;
 use crate::types::figure::Figure;
 use crate::types::grid::Grid;
-use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
+use tidalite_time::Timestamp;
 
 /// The statistics of several metrics in one window, returned by [`SelectionQuery::window_rows`], or figures of them
 /// ([`SelectionQuery::window_figures`]).

@@ -9,9 +9,9 @@ use crate::series::read::Series;
 use crate::types::error::Result;
 use crate::types::grid::Grid;
 use crate::types::interval::Ends;
-use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
 use tidalite_base::limits::VECTOR_ROWS;
+use tidalite_time::Timestamp;
 
 /// One window of a group, with its full statistics or with the values of [some figures](crate::Figure).
 #[derive(Clone, Debug, PartialEq)]

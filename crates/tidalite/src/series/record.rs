@@ -16,11 +16,11 @@ use crate::types::error::{Error, Result};
 use crate::types::instant::Instant;
 use crate::types::point::Point;
 use crate::types::schema::{Schema, Unit};
-use crate::types::time::Timestamp;
 use crate::types::value::Value;
 use tidalite_base::SeriesId;
 use tidalite_codec::ColumnType as WordType;
 use tidalite_kv::Tree;
+use tidalite_time::Timestamp;
 
 /// A struct that can be stored as a row of a series. Derive this trait:
 ///
@@ -453,7 +453,7 @@ impl RecordTime for Timestamp {
         if unit == Unit::Nanos {
             return Ok(Self(steps));
         }
-        Self::from_steps(steps, unit)
+        unit.checked_timestamp(steps)
     }
 }
 

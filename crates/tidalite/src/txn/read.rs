@@ -16,12 +16,12 @@ use crate::txn::series_cache::SeriesCache;
 use crate::txn::table_cache::TableCache;
 use crate::types::error::Result;
 use crate::types::pattern::SeriesPattern;
-use crate::types::time::Timestamp;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use tidalite_base::{SeriesId, TxnId};
 use tidalite_delta::Delta;
 use tidalite_pager::{Counters, Pager, Shown, Snapshot, UncommittedRead};
+use tidalite_time::Timestamp;
 
 /// A readable state of the database: a [`ReadTxn`] or an [`UncommittedRead`](crate::UncommittedRead). A function that
 /// accepts either of them is generic over the source `S`.

@@ -5,10 +5,10 @@ use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
 use crate::types::instant::Steps;
 use crate::types::schema::Unit;
-use crate::types::time::Timestamp;
 use crate::types::zone::Zone;
 use std::fmt;
 use tidalite_series::WindowGrid;
+use tidalite_time::Timestamp;
 
 /// Windows for [aggregates](crate::Query::windows): of equal width ([`hours`](Self::hours) and shorter), or of the
 /// calendar ([`days`](Self::days) and longer). Those of the calendar begin at local midnight in a

@@ -2,9 +2,9 @@
 
 use crate::types::error::Result;
 use crate::types::schema::Unit;
-use crate::types::time::Timestamp;
 use std::cmp::Ordering;
 use std::fmt;
+use tidalite_time::Timestamp;
 
 /// A time as a series stores it: a number of steps of the series' [`Unit`].
 ///
@@ -146,7 +146,7 @@ impl Instant for Timestamp {
 
 impl Instant for &str {
     fn moment(self) -> Result<Moment> {
-        Timestamp::parse(self).map(Moment::Clock)
+        Ok(Moment::Clock(Timestamp::parse(self)?))
     }
 }
 

@@ -157,7 +157,7 @@ impl<T: Instant> Interval for RangeToInclusive<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::time::Timestamp;
+    use tidalite_time::Timestamp;
 
     fn interval(times: impl Interval, unit: Unit) -> (i64, i64) {
         times.ends().unwrap().in_unit(unit)

@@ -5,9 +5,8 @@
 //! schema, column, value, decimal           columns of a series, and the values of its rows
 //! name, pattern                            names of series, and patterns that select them
 //! name_text                                words and quoted texts in both
-//! time, relative_time, instant, interval   points in time, time arguments and intervals
+//! relative_time, instant, interval         times relative to the present, time arguments and intervals
 //! grid, calendar, zone                     windows of time, those of the calendar, time zones
-//! foreign_times                            times of `jiff` and `chrono`, if their features are on
 //! row, point                               a row, and a struct of fixed columns as a row
 //! merge_policy                             treatment of a row whose time is taken
 //! into_column, text_form                   columns by number or name; keys and GUIDs as text
@@ -21,7 +20,6 @@ pub(crate) mod column;
 pub(crate) mod decimal;
 pub(crate) mod error;
 pub(crate) mod figure;
-mod foreign_times;
 pub(crate) mod grid;
 pub(crate) mod instant;
 pub(crate) mod interpolation;
@@ -38,6 +36,5 @@ pub(crate) mod schema;
 pub(crate) mod sum;
 pub(crate) mod table_types;
 pub(crate) mod text_form;
-pub(crate) mod time;
 pub(crate) mod value;
 pub(crate) mod zone;

@@ -1,12 +1,10 @@
 //! Times relative to the present, as people type them: `now`, `-1d`, `today+6h`.
 
 use crate::types::calendar::{Calendar, CalendarUnit};
-use crate::types::error::Error;
 use crate::types::error::Result;
-use crate::types::error::cause::Cause;
-use crate::types::time::Timestamp;
 use crate::types::zone::Zone;
 use jiff::{Span, Zoned};
+use tidalite_time::{Timestamp, TimestampError};
 
 /// Words for times, and how many days their date lies after today; `None` for the present itself.
 const WORDS: [(&str, Option<i128>); 4] = [
@@ -16,17 +14,17 @@ const WORDS: [(&str, Option<i128>); 4] = [
     ("tomorrow", Some(1)),
 ];
 
-impl Timestamp {
+impl Zone {
     /// Parses a time relative to `now`: one of the words `now`, `today`, `yesterday` and `tomorrow` (the begin of that
-    /// date in `zone`), followed by any number of steps such as `-1d` or `+6h`; steps alone count from `now`. Units are
-    /// `ns`, `us`, `ms`, `s`, `m` (minutes), `h`, and units of the calendar in `zone`: `d`, `w`, `mo`, `y`. Every other
-    /// text is parsed by [`parse`](Self::parse).
+    /// date in this zone), followed by any number of steps such as `-1d` or `+6h`; steps alone count from `now`. Units
+    /// are `ns`, `us`, `ms`, `s`, `m` (minutes), `h`, and units of the calendar in this zone: `d`, `w`, `mo`, `y`.
+    /// Every other text is parsed by [`Timestamp::parse`].
     ///
     /// ```
     /// use tidalite::{Timestamp, Zone};
     ///
     /// let now = Timestamp::parse("2024-03-31T12:00:00Z")?;
-    /// let time = |text: &str| Timestamp::parse_relative(text, now, &Zone::UTC);
+    /// let time = |text: &str| Zone::UTC.parse_relative(text, now);
     /// assert_eq!(time("-90m")?, Timestamp::parse("2024-03-31T10:30:00Z")?);
     /// assert_eq!(time("today-1mo")?, Timestamp::parse("2024-02-29T00:00:00Z")?);
     /// assert_eq!(time("2024-01-01")?, Timestamp::parse("2024-01-01")?);
@@ -36,7 +34,7 @@ impl Timestamp {
     /// # Errors
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a text that is no such time, and for a time before 1677 or
     /// after 2262.
-    pub fn parse_relative(text: &str, now: Self, zone: &Zone) -> Result<Self> {
+    pub fn parse_relative(&self, text: &str, now: Timestamp) -> Result<Timestamp> {
         let trimmed = text.trim();
         let is_step =
             trimmed.starts_with(['+', '-']) && trimmed.ends_with(|c: char| c.is_ascii_alphabetic());
@@ -46,13 +44,11 @@ impl Timestamp {
         let (steps, days) = match word {
             Some((steps, days)) => (steps, *days),
             None if is_step => (trimmed, None),
-            None => return Self::parse(text),
+            None => return Ok(Timestamp::parse(text)?),
         };
-        let refused = |problem: &str| {
-            Error::from(Cause::Timestamp {
-                text: text.to_owned(),
-                problem: problem.to_owned(),
-            })
+        let refused = |problem: &str| TimestampError {
+            text: text.to_owned(),
+            problem: problem.to_owned(),
         };
         let start = match days {
             None => i128::from(now.0),
@@ -61,14 +57,14 @@ impl Timestamp {
                     unit: CalendarUnit::Days,
                     count: 1,
                     anchor: 0,
-                    zone: zone.clone(),
+                    zone: self.clone(),
                 };
                 calendar.start(calendar.index(now.0.into()) + days)
             }
         };
         let beyond = "it lies outside of the years 1678 to 2261";
         let start = jiff::Timestamp::from_nanosecond(start).map_err(|_| refused(beyond))?;
-        let mut time = start.to_zoned(zone.rules().clone());
+        let mut time = start.to_zoned(self.rules().clone());
         let mut rest = steps;
         while !rest.is_empty() {
             let (step, behind) = first_step(rest).ok_or_else(|| {
@@ -80,7 +76,8 @@ impl Timestamp {
             rest = behind;
         }
         let nanos = time.timestamp().as_nanosecond();
-        i64::try_from(nanos).map(Self).map_err(|_| refused(beyond))
+        let nanos = i64::try_from(nanos).map_err(|_| refused(beyond))?;
+        Ok(Timestamp(nanos))
     }
 }
 
@@ -157,7 +154,7 @@ mod tests {
             ("-400y", ""),
             ("+9223372036854775807ns", ""),
         ] {
-            let found = Timestamp::parse_relative(text, now, &zone);
+            let found = zone.parse_relative(text, now);
             match expected {
                 "" => assert!(found.is_err(), "{text}: {found:?}"),
                 _ => assert_eq!(found.unwrap().to_string(), expected, "{text}"),

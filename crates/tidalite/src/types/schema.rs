@@ -13,6 +13,7 @@ use std::fmt;
 use tidalite_base::limits::COLUMNS_MAX;
 use tidalite_base::{Corrupt, get_u16, put_u16};
 use tidalite_codec::ColumnType as WordType;
+use tidalite_time::{Timestamp, TimestampError};
 
 /// Maximum length in bytes of a column name.
 pub const COLUMN_NAME_BYTES_MAX: usize = 255;
@@ -77,6 +78,34 @@ impl Unit {
             Self::Ticks => 719_162 * 864_000_000_000,
             _ => 0,
         }
+    }
+
+    /// Converts a raw time in steps of this unit to a [`Timestamp`]; `None` if it is out of range.
+    #[must_use]
+    pub fn timestamp(self, raw: i64) -> Option<Timestamp> {
+        let steps = i128::from(raw) - i128::from(self.steps_to_1970());
+        i64::try_from(steps * i128::from(self.nanos()))
+            .ok()
+            .map(Timestamp)
+    }
+
+    /// A raw time in steps of this unit as text: in RFC 3339 if the calendar covers it, otherwise as a bare number.
+    #[must_use]
+    pub fn text(self, raw: i64) -> String {
+        let steps = i128::from(raw) - i128::from(self.steps_to_1970());
+        match jiff::Timestamp::from_nanosecond(steps * i128::from(self.nanos())) {
+            Ok(instant) => instant.to_string(),
+            Err(_) => raw.to_string(),
+        }
+    }
+
+    /// Converts a raw time in steps of this unit to a [`Timestamp`]; returns an error if it is out of range.
+    pub(crate) fn checked_timestamp(self, raw: i64) -> Result<Timestamp> {
+        self.timestamp(raw).ok_or_else(|| {
+            let problem = format!("in {self:?} it is outside of the years 1677 to 2262");
+            let text = raw.to_string();
+            TimestampError { text, problem }.into()
+        })
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::types::error::cause::Cause;
 use crate::types::error::{Error, Result};
-use crate::types::time::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt;
+use tidalite_time::Timestamp;
 
 /// A time zone: the rules by which local clocks are set, with all their changes.
 ///

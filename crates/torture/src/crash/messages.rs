@@ -105,7 +105,7 @@ fn restored(table: &mut ContainersMut<'_>, known: &mut Containers, now: i64) -> 
         let found = table.restore_messages(&name, &all).map_err(text)?;
         let keys = found.messages.iter();
         let keys: Vec<_> = keys
-            .map(|message| (message.key.time, message.key.tie))
+            .map(|message| (message.key.time.0, message.key.tie))
             .collect();
         let expected = known.restore(&name, &all, now);
         if (keys, found.skipped) != expected {

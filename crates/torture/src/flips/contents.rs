@@ -17,7 +17,7 @@ use tidalite::queue::{GroupStart, LeaseLimits, NewMessage};
 use tidalite::relation::{Cell, Column, ColumnType, Index, Schema};
 use tidalite::storage::{MemoryStorage, Storage};
 use tidalite::topics::Message;
-use tidalite::{Database, Options, Steps, Tuning, WriteTxn};
+use tidalite::{Database, Options, Steps, Timestamp, Tuning, WriteTxn};
 use tidalite_delta::FAN_IN;
 use tidalite_testkit::rng::Rng;
 
@@ -180,16 +180,20 @@ fn containers(tx: &mut WriteTxn) -> tidalite::Result<()> {
             idempotency_key: (number % 9 == 0).then_some(&b"key"[..]),
             ..Append::new(
                 ["a", "b"][number as usize / 20],
-                clock::START + number,
+                Timestamp(clock::START + number),
                 document,
             )
         })
         .collect();
     table.append_batch(&messages)?;
-    table.delete_message("a", (clock::START + 1, 0))?;
+    table.delete_message("a", (Timestamp(clock::START + 1), 0))?;
     table.set_thinning("b", Some(&of_containers::thinning(0)))?;
     // Salvage may bring a dropped container back, so its message has no text.
-    table.append(&Append::new("dropped", clock::START, &Document::default()))?;
+    table.append(&Append::new(
+        "dropped",
+        Timestamp(clock::START),
+        &Document::default(),
+    ))?;
     table.drop_container("dropped")?;
     Ok(())
 }

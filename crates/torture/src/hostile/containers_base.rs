@@ -9,7 +9,7 @@ use tidalite::containers::{
     Append, ContainerOptions, ContainerTableOptions, DeleteRange, Document, Thinning,
     ThinningFigure, ThinningRule,
 };
-use tidalite::{Database, Result};
+use tidalite::{Database, Result, Timestamp};
 
 /// Number of nanoseconds of a second.
 const SECOND: i64 = 1_000_000_000;
@@ -70,19 +70,19 @@ fn fill(db: &Database) -> Result<()> {
         let container = if i % 4 == 0 { "short" } else { "pump" };
         messages.push(Append {
             idempotency_key: (i % 5 == 0).then_some(keys[i as usize].as_bytes()),
-            ..Append::new(container, time, document)
+            ..Append::new(container, Timestamp(time), document)
         });
     }
     table.append_batch(&messages)?;
-    table.append(&Append::new("dropped", NOW, &documents[1]))?;
-    table.append(&Append::new("dropped", NOW, &documents[2]))?;
+    table.append(&Append::new("dropped", Timestamp(NOW), &documents[1]))?;
+    table.append(&Append::new("dropped", Timestamp(NOW), &documents[2]))?;
     tx.commit()?;
     let mut tx = db.begin_write()?;
     let mut table = tx.containers(DEVICES)?;
     for from in [200, 100] {
         let range = DeleteRange {
-            from: NOW - from * SECOND,
-            to: NOW - (from - 30) * SECOND,
+            from: Timestamp(NOW - from * SECOND),
+            to: Timestamp(NOW - (from - 30) * SECOND),
             ..DeleteRange::default()
         };
         table.delete_messages("pump", &range, None)?;

@@ -8,7 +8,7 @@ use tidalite::containers::{
     Append, ContainerOptions, ContainerOverflow, ContainersMut, DeleteRange, Document, Expression,
     FieldValue, OnDuplicate, RestoreRange, Thinning, ThinningFigure, ThinningRule,
 };
-use tidalite::{Column, ColumnType, Database, Result, WriteTxn};
+use tidalite::{Column, ColumnType, Database, Result, Timestamp, WriteTxn};
 
 /// Number of rows that a step of maintenance or thinning reads, and maximum number of steps.
 const BUDGET: u64 = 20;
@@ -55,7 +55,7 @@ fn append(table: &mut ContainersMut<'_>, names: &[String]) -> Result<()> {
         for (i, document) in (0..30).zip([&document, &document, &empty].into_iter().cycle()) {
             messages.push(Append {
                 idempotency_key: (i % 4 == 0).then_some(b"key 5"),
-                ..Append::new(name, clock::START - i * 1_000_000_000, document)
+                ..Append::new(name, Timestamp(clock::START - i * 1_000_000_000), document)
             });
         }
     }

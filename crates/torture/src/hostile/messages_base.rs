@@ -9,12 +9,12 @@ use std::time::Duration;
 use tidalite::objects::{LinkId, ObjectCondition, UploadId, UploadMode};
 use tidalite::queue::{GroupStart, LeaseLimits, NewMessage, QueueOptions};
 use tidalite::topics::{Message, TopicOptions};
-use tidalite::{Database, Result};
+use tidalite::{Database, Result, Timestamp};
 
 /// A long time: nothing lapses during the test.
 const HOUR: Duration = Duration::from_secs(3_600);
 /// A time that has passed, and one that never comes.
-const TIMES: [i64; 2] = [1, i64::MAX - 1];
+const TIMES: [Timestamp; 2] = [Timestamp(1), Timestamp(i64::MAX - 1)];
 
 /// Creates the file.
 ///
@@ -54,9 +54,9 @@ fn topics(db: &Database) -> Result<()> {
         message.publisher = "client";
         message.properties.content_type = Some("text/plain");
         message.properties.user = vec![("name", "value")];
-        topics.set(&message, i)?;
+        topics.set(&message, Timestamp(i))?;
     }
-    topics.set(&Message::new("a/long", &[5; 3_000]), 1)?;
+    topics.set(&Message::new("a/long", &[5; 3_000]), Timestamp(1))?;
     for i in 0..20 {
         topics.remove(&format!("a/{}/x/{i}", i % 9))?;
     }
@@ -119,7 +119,7 @@ fn bucket(db: &Database) -> Result<()> {
     {
         let bytes = bytes_of(i, 0, (i * 333) as usize);
         let name = format!("{}file {i}", if i % 3 == 0 { "a/" } else { "" });
-        let given = attributes(i, expires, i % 5 == 1);
+        let given = attributes(i, expires.map(|time| time.0), i % 5 == 1);
         let stored = bucket.put(&name, &bytes, given, &always)?;
         assert!(stored.done().is_some(), "nothing is in the way");
     }

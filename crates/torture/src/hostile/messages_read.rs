@@ -7,7 +7,7 @@ use tidalite::objects::{
 };
 use tidalite::queue::Queue;
 use tidalite::topics::{Filter, SearchOptions, TopicChanges, TopicSearch, Topics};
-use tidalite::{ReadTxn, Result};
+use tidalite::{ReadTxn, Result, Timestamp};
 
 /// Maximum number of entries that one call returns.
 const MOST: usize = 2_000;
@@ -186,7 +186,7 @@ fn lists(bucket: &Bucket<'_>, objects: &mut Vec<ObjectInfo>) -> Result<()> {
     let filter = ObjectFilter {
         content_type: Some("text/*".to_owned()),
         size: Some(1..5_000),
-        modified: Some(0..i64::MAX),
+        modified: Some(Timestamp(0)..Timestamp::MAX),
         protected: Some(false),
     };
     let query = ListQuery {

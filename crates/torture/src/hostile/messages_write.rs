@@ -9,7 +9,7 @@ use tidalite::objects::{
 };
 use tidalite::queue::{GroupStart, LeaseLimits, NewMessage, Overflow, QueueMut};
 use tidalite::topics::{Filter, Message, TopicsMut};
-use tidalite::{Database, ErrorKind, Result, WriteTxn};
+use tidalite::{Database, ErrorKind, Result, Timestamp, WriteTxn};
 
 /// A long time: nothing lapses during the test.
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -76,10 +76,10 @@ fn change_topics(topics: &mut TopicsMut<'_>, step: u32) -> Result<()> {
         }
         1 => {
             let mut message = Message::new("a/1", b"again");
-            message.expires = Some(i64::MAX);
+            message.expires = Some(Timestamp::MAX);
             allowed(topics.publish(&message, true))?;
             allowed(topics.publish(&Message::new("a/1/x", b""), true))?;
-            allowed(topics.set(&Message::new("late/1", b"set"), 5)).map(drop)
+            allowed(topics.set(&Message::new("late/1", b"set"), Timestamp(5))).map(drop)
         }
         2 => {
             topics.remove("a/2")?;
@@ -124,8 +124,8 @@ fn push(queue: &mut QueueMut<'_>) -> Result<()> {
         let mut message = NewMessage::new(b"payload");
         message.key = (i % 3 == 0).then_some(b"k1");
         message.priority = 100 + i;
-        message.not_before = (i % 5 == 0).then_some(i64::MAX - 1);
-        message.expires = (i % 7 == 0).then_some(i64::MAX);
+        message.not_before = (i % 5 == 0).then_some(Timestamp(i64::MAX - 1));
+        message.expires = (i % 7 == 0).then_some(Timestamp::MAX);
         message.headers = &[(b"name", b"value")];
         message.idempotency_key = (i % 4 == 0).then_some(b"once");
         messages.push(message);
@@ -246,7 +246,7 @@ fn change_bucket(bucket: &mut BucketMut<'_>, step: u32) -> Result<()> {
         }
         2 => {
             let change = ObjectChange {
-                expires: Some(Some(i64::MAX - 1)),
+                expires: Some(Some(Timestamp(i64::MAX - 1))),
                 protected: Some(true),
                 content_type: Some("text/plain".to_owned()),
                 metadata: Some(vec![("k".to_owned(), "v".to_owned())]),
@@ -262,7 +262,7 @@ fn change_bucket(bucket: &mut BucketMut<'_>, step: u32) -> Result<()> {
                 bucket.revoke_link(id)?;
             }
             let id = LinkId([3; 16]);
-            bucket.link_object(id, name(0), Some(1))?;
+            bucket.link_object(id, name(0), Some(Timestamp(1)))?;
             bucket.link_object(id, name(0), None)
         }
         5 => {

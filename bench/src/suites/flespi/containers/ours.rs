@@ -8,7 +8,7 @@ use ::tidalite::containers::{
     AggregateQuery, Append, AppendOutcome, Containers, Document, Expression, FieldNumber,
     FieldValue, MessageFigure, MessageQuery, Projection, Select,
 };
-use ::tidalite::{Database, Figure, ReadTxn, Steps};
+use ::tidalite::{Database, Figure, ReadTxn, Steps, Timestamp};
 
 use super::answer::{Answer, Form, HOUR, Hour, Reading, Source, Span, projected, units};
 use super::face::{Reader, Writer};
@@ -43,7 +43,8 @@ impl Ours {
             .iter()
             .zip(documents)
             .map(|(message, document)| {
-                Append::new(&self.names[message.device], message.time, document)
+                let time = Timestamp(message.time);
+                Append::new(&self.names[message.device], time, document)
             })
             .collect();
         let mut txn = self.db.begin_write()?;
@@ -129,8 +130,8 @@ impl Snapshot<'_> {
     fn select(span: Span) -> Select {
         Select {
             query: MessageQuery {
-                from: span.from,
-                to: span.to,
+                from: Timestamp(span.from),
+                to: Timestamp(span.to),
                 ..MessageQuery::default()
             },
             ..Select::default()
@@ -149,7 +150,7 @@ impl Reader for Snapshot<'_> {
                 for message in self.containers.page(name, &select)?.messages {
                     let [speed, battery, latitude] =
                         PROJECTED.map(|path| number(message.document.get(path)));
-                    answer.add(message.time, projected(speed, battery, latitude));
+                    answer.add(message.time.0, projected(speed, battery, latitude));
                 }
                 return Ok(answer);
             }
@@ -158,7 +159,7 @@ impl Reader for Snapshot<'_> {
         }
         self.containers.each(name, &select, &mut |message| {
             let document = message.document()?;
-            answer.add(message.time(), units(number(document.get("speed")), 1));
+            answer.add(message.time().0, units(number(document.get("speed")), 1));
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(answer)
@@ -169,7 +170,7 @@ impl Reader for Snapshot<'_> {
         let speed = values.iter().find(|value| value.field == "speed");
         let speed = speed.ok_or("a device has no speed")?;
         let mut answer = Answer::default();
-        answer.add(speed.time, units(number(Some(&speed.value)), 1));
+        answer.add(speed.time.0, units(number(Some(&speed.value)), 1));
         Ok(answer)
     }
 
@@ -210,7 +211,7 @@ impl Reader for Snapshot<'_> {
                 return Err("a row without its figures".into());
             };
             hours.push(Hour {
-                start: row.from,
+                start: row.from.0,
                 count: number(Some(count)) as u64,
                 sum: units(number(Some(sum)), 1),
                 max: units(number(Some(max)), 1),

@@ -132,7 +132,7 @@ pub(super) fn run(args: &ContainerAggregateArgs, terminal: &mut Terminal<'_>) ->
     let mut sheet = terminal.sheet(args.format.format, columns.collect());
     let show = TimeShow::new(args.range.zone.tz.clone());
     for row in &rows {
-        let mut cells = vec![Cell::Text(show.show(row.from.into()))];
+        let mut cells = vec![Cell::Text(show.show(row.from.0.into()))];
         if args.by.is_some() {
             cells.push(cell(&row.group).map_err(|error| place.fail(&error))?);
         }

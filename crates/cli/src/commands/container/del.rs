@@ -7,6 +7,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::plural;
 use crate::terminal::Terminal;
 use serde_json::json;
+use tidalite::Timestamp;
 use tidalite::containers::{DeleteRange, RestoreRange};
 
 /// Number of messages that are read in one transaction.
@@ -74,7 +75,7 @@ pub(super) fn undelete(args: &ContainerUndeleteArgs, terminal: &mut Terminal<'_>
     let mut range = RestoreRange {
         from,
         to,
-        deleted_from: i64::MIN,
+        deleted_from: Timestamp::MIN,
         after: None,
         examined_max: EXAMINED_AT_ONCE,
     };
@@ -82,7 +83,7 @@ pub(super) fn undelete(args: &ContainerUndeleteArgs, terminal: &mut Terminal<'_>
     loop {
         let mut tx = place.begin(&db)?;
         if let Some(since) = args.deleted_since {
-            range.deleted_from = since.at(tx.clock().now().0);
+            range.deleted_from = since.at(tx.clock().now());
         }
         let mut containers = containers_mut(&place, &mut tx)?;
         expect_in(&place, &containers, name)?;

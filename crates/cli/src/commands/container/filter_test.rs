@@ -10,7 +10,7 @@ use tidalite::containers::{Document, FieldValue, MessageFields};
 
 /// Runs the command `tidalite container filter-test`.
 pub(super) fn run(args: &ContainerFilterTestArgs, terminal: &mut Terminal<'_>) -> Outcome {
-    let time = args.at.map(|at| at.at(Timestamp::now().0));
+    let time = args.at.map(|at| at.at(Timestamp::now()));
     if args.message != "-" {
         test(args, &args.message, time, terminal)?;
         return Ok(terminal.out.flush()?);
@@ -33,7 +33,7 @@ pub(super) fn run(args: &ContainerFilterTestArgs, terminal: &mut Terminal<'_>) -
 fn test(
     args: &ContainerFilterTestArgs,
     json: &str,
-    time: Option<i64>,
+    time: Option<Timestamp>,
     terminal: &mut Terminal<'_>,
 ) -> Outcome {
     let document = Document::from_json(json)

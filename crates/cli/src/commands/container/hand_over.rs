@@ -44,7 +44,7 @@ pub(super) fn run(args: &ContainerHandOverArgs, terminal: &mut Terminal<'_>) -> 
     place.exists(&snap)?;
     let opened = open_queue(&queue, &snap)?;
     expect_group(&queue, &opened, group)?;
-    let now = snap.clock().now().0;
+    let now = snap.clock().now();
     let mut source = Source::new(&args.fields, &args.table, args.name.as_deref(), now);
     let sample = opened.peek(group, SAMPLED);
     let sample = sample.map_err(|error| queue.fail(&error))?;

@@ -1,6 +1,7 @@
 //! Values and messages as JSON. The library writes the numbers, because it preserves every digit of 64-bit integers.
 
 use crate::time::TimeShow;
+use tidalite::Timestamp;
 use tidalite::containers::{Document, FieldValue};
 
 /// A value as JSON.
@@ -26,7 +27,7 @@ fn free(name: &str, document: &Document) -> String {
 
 /// A message as a line of JSON: its time, its container if `container` is given, and its fields.
 pub(super) fn message_json(
-    (time, show): (i64, &TimeShow),
+    (time, show): (Timestamp, &TimeShow),
     container: Option<&str>,
     document: &Document,
 ) -> tidalite::Result<String> {
@@ -34,7 +35,7 @@ pub(super) fn message_json(
     let mut line = format!(
         "{{{}:{}",
         text(&free("time", document)),
-        text(&show.show(time.into()))
+        text(&show.show(time.0.into()))
     );
     if let Some(container) = container {
         let name = free("container", document);
@@ -88,7 +89,7 @@ mod tests {
             ),
         ] {
             let document = Document::from_json(json).unwrap();
-            let found = message_json((0, &show), Some("c"), &document).unwrap();
+            let found = message_json((Timestamp(0), &show), Some("c"), &document).unwrap();
             assert_eq!(found, line);
             assert!(Document::from_json(&found).is_ok());
         }

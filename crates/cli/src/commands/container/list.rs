@@ -6,11 +6,12 @@ use crate::commands::messages::time_text;
 use crate::exit::Outcome;
 use crate::output::{Cell, Column};
 use crate::terminal::Terminal;
+use tidalite::Timestamp;
 
 /// Number of containers that are read at a time.
 const PAGE: usize = 1_000;
 
-fn time(time: Option<i64>) -> Cell {
+fn time(time: Option<Timestamp>) -> Cell {
     time.map_or(Cell::Missing, |time| Cell::Text(time_text(time)))
 }
 

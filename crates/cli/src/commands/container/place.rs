@@ -7,7 +7,7 @@ use crate::time::read_any;
 use tidalite::containers::{
     CONTAINER_NAME_BYTES_MAX, CONTAINER_TAG, ContainerInfo, Containers, ContainersMut,
 };
-use tidalite::{ErrorKind, ReadTxn, SeriesName, TableLayout, WriteTxn};
+use tidalite::{ErrorKind, ReadTxn, SeriesName, TableLayout, Timestamp, WriteTxn};
 
 impl ContainerPlace {
     pub(super) fn place(&self) -> Place<'_> {
@@ -118,8 +118,8 @@ pub(super) fn filter_failure(
 }
 
 impl MessageRangeArgs {
-    /// The first and the last time of the range in nanoseconds since 1970, both inclusive.
-    pub(super) fn span(&self) -> Outcome<(i64, i64)> {
+    /// The first and the last time of the range, both inclusive.
+    pub(super) fn span(&self) -> Outcome<(Timestamp, Timestamp)> {
         let read = |option: &str, text: &Option<String>| match text {
             Some(text) => read_any(text, &self.zone.tz).map(Some).map_err(|problem| {
                 Failure::usage(format!("{option}: {problem}"))
@@ -140,9 +140,8 @@ impl MessageRangeArgs {
             ));
         }
         let within = |time: i128| i64::try_from(time.clamp(first, last)).unwrap_or(i64::MAX);
-        Ok((
-            from.map_or(i64::MIN, within),
-            to.map_or(i64::MAX, |to| within(to - 1)),
-        ))
+        let from = from.map_or(i64::MIN, within);
+        let to = to.map_or(i64::MAX, |to| within(to - 1));
+        Ok((Timestamp(from), Timestamp(to)))
     }
 }

@@ -12,8 +12,8 @@ use crate::output::plural;
 use crate::terminal::Terminal;
 use std::io::BufReader;
 use std::path::Path;
-use tidalite::Database;
 use tidalite::containers::Append;
+use tidalite::{Database, Timestamp};
 
 /// Whether an argument of the command line is a message instead of a file name.
 fn is_typed(input: &str) -> bool {
@@ -48,7 +48,7 @@ pub(super) fn run(args: &ContainerPutArgs, terminal: &mut Terminal<'_>) -> Outco
         })?;
     }
     let (db, _) = place.open_or_create()?;
-    let now = place.begin(&db)?.clock().now().0;
+    let now = place.begin(&db)?.clock().now();
     let mut source = Source::new(&args.fields, place.table, name, now);
     source.key = args.key.as_deref();
     let mut putter = Putter {
@@ -107,7 +107,7 @@ struct Putter<'a> {
 }
 
 impl Putter<'_> {
-    fn inputs(&mut self, inputs: &[&str], source: &mut Source<'_>, now: i64) -> Outcome {
+    fn inputs(&mut self, inputs: &[&str], source: &mut Source<'_>, now: Timestamp) -> Outcome {
         let given = source.time;
         // Neighbouring typed messages form one input, so that they are stored in one commit.
         for group in inputs.chunk_by(|a, b| is_typed(a) && is_typed(b)) {

@@ -9,6 +9,7 @@ use crate::time::{Moment, TimeFormat, TimeReader, TimeShow};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tidalite::Timestamp;
 use tidalite::containers::{Document, FieldValue, MESSAGE_IDEMPOTENCY_KEY_BYTES_MAX};
 
 /// Names of fields that are searched for the time if the user names no field.
@@ -32,7 +33,7 @@ impl Unread {
 #[derive(Debug, PartialEq)]
 pub(super) struct Taken {
     pub container: String,
-    pub time: i64,
+    pub time: Timestamp,
     pub key: Option<Vec<u8>>,
     pub document: Document,
 }
@@ -47,7 +48,7 @@ pub(super) struct Source<'a> {
     /// Name of the field with the idempotency key.
     pub key: Option<&'a str>,
     /// Time given to messages without a time field; if `None`, such a message is an error.
-    pub time: Option<i64>,
+    pub time: Option<Timestamp>,
     reader: Option<TimeReader>,
 }
 
@@ -112,7 +113,7 @@ impl<'a> Source<'a> {
         args: &'a MessageFieldArgs,
         table: &'a str,
         name: Option<&'a str>,
-        now: i64,
+        now: Timestamp,
     ) -> Self {
         let reader = args.time_format.clone();
         Self {
@@ -178,7 +179,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn time_of(&self, field: &str, text: &str) -> Result<i64, String> {
+    fn time_of(&self, field: &str, text: &str) -> Result<Timestamp, String> {
         let fallback;
         let reader = match &self.reader {
             Some(reader) => reader,
@@ -206,7 +207,7 @@ impl<'a> Source<'a> {
                 ));
             }
         };
-        i64::try_from(time).map_err(|_| {
+        i64::try_from(time).map(Timestamp).map_err(|_| {
             format!("`{field}`: {text} is beyond the times that can be stored: 1677 to 2262")
         })
     }
@@ -315,13 +316,13 @@ mod tests {
     fn taken(options: &str, json: &str) -> Result<(i64, String), String> {
         let fields = fields(options);
         let name = fields.container_field.is_none().then_some("c");
-        let mut source = Source::new(&fields, "containers", name, 77);
+        let mut source = Source::new(&fields, "containers", name, Timestamp(77));
         let unread = source.read(json)?;
         let texts: Vec<String> = unread.time_text().map(str::to_owned).into_iter().collect();
         let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
         source.detect(&texts).map_err(|failure| failure.message)?;
         let taken = source.take(unread)?;
-        Ok((taken.time, taken.document.to_json().unwrap()))
+        Ok((taken.time.0, taken.document.to_json().unwrap()))
     }
 
     #[test]

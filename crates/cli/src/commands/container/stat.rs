@@ -11,8 +11,8 @@ use crate::output::{bytes_text, plural, printable};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use tidalite::TableLayout;
 use tidalite::containers::{ContainerInfo, Containers, ContainersStat};
+use tidalite::{TableLayout, Timestamp};
 
 /// Runs the command `tidalite container stat`.
 pub(super) fn run(args: &ContainerStatArgs, terminal: &mut Terminal<'_>) -> Outcome {
@@ -92,7 +92,7 @@ fn table_json(containers: &Containers<'_>, stat: &ContainersStat) -> Value {
 }
 
 fn print_info(info: &ContainerInfo, series: &str, out: &mut dyn Write) -> Outcome {
-    let time = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), time_text);
+    let time = |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), time_text);
     writeln!(out, "Status of {}", printable(&info.name))?;
     writeln!(out, "  Series: {}", printable(series))?;
     writeln!(out, "  Messages: {}", info.messages)?;

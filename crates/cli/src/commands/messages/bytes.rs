@@ -8,6 +8,7 @@ use crate::output::printable;
 use crate::time::TimeShow;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
+use tidalite::Timestamp;
 
 /// Formats bytes for a line of text: control characters are escaped, and so are bytes that are not UTF-8.
 pub(crate) fn shown(bytes: &[u8]) -> String {
@@ -54,9 +55,9 @@ pub(crate) fn pairs_json<'p>(pairs: impl IntoIterator<Item = (&'p [u8], &'p [u8]
     Value::Array(pairs.collect())
 }
 
-/// A time in nanoseconds since 1970, formatted as a date.
-pub(crate) fn time_text(time: i64) -> String {
-    TimeShow::new(TimeZone::UTC).show(time.into())
+/// A time, formatted as a date.
+pub(crate) fn time_text(time: Timestamp) -> String {
+    TimeShow::new(TimeZone::UTC).show(time.0.into())
 }
 
 #[cfg(test)]
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn times_survive_as_dates() {
         for time in [i64::MIN, -1, 0, 1, 1_700_000_000_123_456_789, i64::MAX] {
-            let read = read_any(&time_text(time), &TimeZone::UTC);
+            let read = read_any(&time_text(Timestamp(time)), &TimeZone::UTC);
             assert_eq!(read, Ok(time.into()));
         }
     }

@@ -148,7 +148,7 @@ pub(super) fn set(args: &ObjectSetArgs, terminal: &mut Terminal<'_>) -> Outcome 
     }
     let db = place.open_to_write()?;
     let mut tx = place.begin(&db)?;
-    let now = tx.clock().now().0;
+    let now = tx.clock().now();
     change.expires = args.expires.map(|expires| expires.map(|time| time.at(now)));
     let mut bucket = bucket_mut(&place, &mut tx)?;
     let changed = bucket.set_attributes(&args.name, &change, &condition(args.if_hash));

@@ -29,7 +29,7 @@ pub(super) fn create(args: &ObjectLinkCreateArgs, terminal: &mut Terminal<'_>) -
     let place = args.place.place();
     let db = place.open_to_write()?;
     let mut tx = place.begin(&db)?;
-    let expires = args.expires.map(|expires| expires.at(tx.clock().now().0));
+    let expires = args.expires.map(|expires| expires.at(tx.clock().now()));
     let mut bucket = bucket_mut(&place, &mut tx)?;
     let view = bucket.view().map_err(|error| place.fail(&error))?;
     info(&place, &view, &args.name)?;

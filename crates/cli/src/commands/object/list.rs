@@ -11,10 +11,11 @@ use crate::time::read_any;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::ops::Range;
+use tidalite::Timestamp;
 use tidalite::objects::{ListQuery, OBJECTS_LISTED_MAX, ObjectFilter, ObjectInfo};
 
 /// The range of times between --from and --to; `None` if neither is given.
-fn times(args: &ObjectLsArgs) -> Outcome<Option<Range<i64>>> {
+fn times(args: &ObjectLsArgs) -> Outcome<Option<Range<Timestamp>>> {
     let read = |text: &Option<String>, default: i64| match text {
         None => Ok(default),
         Some(text) => read_any(text, &TimeZone::UTC)
@@ -24,7 +25,8 @@ fn times(args: &ObjectLsArgs) -> Outcome<Option<Range<i64>>> {
     if args.from.is_none() && args.to.is_none() {
         return Ok(None);
     }
-    Ok(Some(read(&args.from, i64::MIN)?..read(&args.to, i64::MAX)?))
+    let (from, to) = (read(&args.from, i64::MIN)?, read(&args.to, i64::MAX)?);
+    Ok(Some(Timestamp(from)..Timestamp(to)))
 }
 
 fn query(args: &ObjectLsArgs) -> Outcome<ListQuery> {

@@ -4,7 +4,7 @@ use crate::args::{ObjectAttributeArgs, ObjectPlace};
 use crate::commands::messages::Place;
 use crate::exit::{Failure, Outcome};
 use tidalite::objects::{Bucket, BucketMut, ObjectAttributes, ObjectInfo};
-use tidalite::{ErrorKind, ReadTxn, TableLayout, WriteTxn};
+use tidalite::{ErrorKind, ReadTxn, TableLayout, Timestamp, WriteTxn};
 
 impl ObjectPlace {
     pub(super) fn place(&self) -> Place<'_> {
@@ -18,7 +18,7 @@ impl ObjectPlace {
 
 impl ObjectAttributeArgs {
     /// The attributes that the user has given; `now` is the current time.
-    pub(super) fn attributes(&self, now: i64) -> ObjectAttributes {
+    pub(super) fn attributes(&self, now: Timestamp) -> ObjectAttributes {
         ObjectAttributes {
             content_type: self.content_type.clone(),
             metadata: self.metadata.clone(),

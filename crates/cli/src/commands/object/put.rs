@@ -14,7 +14,7 @@ pub(super) fn run(args: &ObjectPutArgs, terminal: &mut Terminal<'_>) -> Outcome 
     let mut source = Source::open(args.source.as_deref(), args.quiet)?;
     let (db, _) = place.open_or_create()?;
     let mut tx = place.begin(&db)?;
-    let attributes = args.attributes.attributes(tx.clock().now().0);
+    let attributes = args.attributes.attributes(tx.clock().now());
     let condition = args.condition.condition();
     let mut bucket = bucket_mut(&place, &mut tx)?;
     // The library checks the condition only when it has all bytes; this check is earlier. No other writer can change

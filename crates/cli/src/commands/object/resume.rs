@@ -105,7 +105,7 @@ fn changed(place: &Place<'_>, upload: &UploadInfo) -> Failure {
 fn begin(args: &ObjectPutArgs, place: &Place<'_>, db: &Database) -> Outcome<UploadInfo> {
     let fail = |error: tidalite::Error| name_failure(place, &error);
     let mut tx = place.begin(db)?;
-    let now = tx.clock().now().0;
+    let now = tx.clock().now();
     let attributes = args.attributes.attributes(now);
     let condition = args.condition.condition();
     let mut bucket = bucket_mut(place, &mut tx)?;

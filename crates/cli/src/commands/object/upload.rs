@@ -47,7 +47,7 @@ pub(super) fn begin(args: &ObjectUploadBeginArgs, terminal: &mut Terminal<'_>) -
     let place = args.place.place();
     let (db, _) = place.open_or_create()?;
     let mut tx = place.begin(&db)?;
-    let attributes = args.attributes.attributes(tx.clock().now().0);
+    let attributes = args.attributes.attributes(tx.clock().now());
     let mode = match args.parts {
         None => UploadMode::Append,
         Some(chunks) => UploadMode::Parts { chunks },

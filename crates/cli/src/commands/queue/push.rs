@@ -106,7 +106,7 @@ impl Pusher<'_> {
     ) -> Outcome {
         let args = self.args;
         let mut tx = self.place.begin(db)?;
-        let now = tx.clock().now().0;
+        let now = tx.clock().now();
         let headers = args.headers.iter();
         let headers: Vec<(&[u8], &[u8])> = headers
             .map(|(name, value)| (name.as_bytes(), value.as_bytes()))

@@ -5,6 +5,7 @@ use crate::output::printable;
 use crate::time::read_any;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
+use tidalite::Timestamp;
 use tidalite::topics::{Message, Properties, Qos, Retained};
 
 /// A message as a line of text: its topic and its payload, separated by a tab.
@@ -63,14 +64,14 @@ pub(super) struct Line {
     payload: Vec<u8>,
     qos: Qos,
     publisher: String,
-    expires: Option<i64>,
+    expires: Option<Timestamp>,
     is_text: bool,
     content_type: Option<String>,
     response_topic: Option<String>,
     correlation: Option<Vec<u8>>,
     user: Vec<(String, String)>,
     /// Time of publication.
-    pub(super) time: Option<i64>,
+    pub(super) time: Option<Timestamp>,
 }
 
 fn text(object: &mut Map<String, Value>, name: &str) -> Result<Option<String>, String> {
@@ -81,13 +82,13 @@ fn text(object: &mut Map<String, Value>, name: &str) -> Result<Option<String>, S
     }
 }
 
-fn time(object: &mut Map<String, Value>, name: &str) -> Result<Option<i64>, String> {
+fn time(object: &mut Map<String, Value>, name: &str) -> Result<Option<Timestamp>, String> {
     let Some(text) = text(object, name)? else {
         return Ok(None);
     };
     let time = read_any(&text, &TimeZone::UTC).map_err(|problem| format!("`{name}`: {problem}"))?;
     let time = i64::try_from(time);
-    time.map(Some)
+    time.map(|time| Some(Timestamp(time)))
         .map_err(|_| format!("`{name}`: {text} is beyond the times that can be stored"))
 }
 
@@ -183,7 +184,7 @@ mod tests {
             let message = Message {
                 qos: Qos::ExactlyOnce,
                 publisher: "plc",
-                expires: Some(1_700_000_000_123_456_789),
+                expires: Some(Timestamp(1_700_000_000_123_456_789)),
                 is_text: true,
                 properties: Properties {
                     content_type: Some("text/plain"),
@@ -197,12 +198,12 @@ mod tests {
                 message,
                 id: 3,
                 sequence: 4,
-                time: -5,
+                time: Timestamp(-5),
             };
             let json = Value::Object(json_of(&retained)).to_string();
             let line = Line::read(json.as_bytes()).unwrap();
             assert_eq!(line.message(), retained.message, "{json}");
-            assert_eq!(line.time, Some(-5));
+            assert_eq!(line.time, Some(Timestamp(-5)));
         }
     }
 

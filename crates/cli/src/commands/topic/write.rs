@@ -38,7 +38,7 @@ pub(super) fn set(args: &TopicSetArgs, terminal: &mut Terminal<'_>) -> Outcome {
     };
     let (db, _) = place.open_or_create()?;
     let mut tx = place.begin(&db)?;
-    let now = tx.clock().now().0;
+    let now = tx.clock().now();
     message.expires = args.expires.map(|expires| expires.at(now));
     let published = topics_mut(&place, &mut tx)?.publish(&message, true);
     let published = published.map_err(|error| topic_failure(&place, &error))?;

@@ -5,6 +5,7 @@ use crate::containers::document::Document;
 use crate::containers::fields::EncodedPath;
 use crate::containers::value::FieldValue;
 use tidalite_pager::{Error, Refusal, Result};
+use tidalite_time::Timestamp;
 
 /// A value of a field, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -60,13 +61,13 @@ pub trait FieldSource {
     /// If the message cannot be read. The evaluation ends with this error.
     fn field(&self, index: usize, path: &str) -> Result<ValueRef<'_>>;
 
-    /// Time of the message in nanoseconds since 1970.
-    fn time(&self) -> Option<i64> {
+    /// Time of the message.
+    fn time(&self) -> Option<Timestamp> {
         None
     }
 
-    /// Time in nanoseconds since 1970 at which the message was received.
-    fn received(&self) -> Option<i64> {
+    /// Time at which the message was received.
+    fn received(&self) -> Option<Timestamp> {
         None
     }
 }
@@ -82,10 +83,10 @@ impl FieldSource for Document {
 pub struct MessageFields<'a> {
     /// The fields.
     pub document: &'a Document,
-    /// Time of the message in nanoseconds since 1970.
-    pub time: Option<i64>,
-    /// Time in nanoseconds since 1970 at which the message was received.
-    pub received: Option<i64>,
+    /// Time of the message.
+    pub time: Option<Timestamp>,
+    /// Time at which the message was received.
+    pub received: Option<Timestamp>,
 }
 
 impl FieldSource for MessageFields<'_> {
@@ -93,11 +94,11 @@ impl FieldSource for MessageFields<'_> {
         self.document.field(index, path)
     }
 
-    fn time(&self) -> Option<i64> {
+    fn time(&self) -> Option<Timestamp> {
         self.time
     }
 
-    fn received(&self) -> Option<i64> {
+    fn received(&self) -> Option<Timestamp> {
         self.received
     }
 }
@@ -109,10 +110,10 @@ pub struct EncodedFields<'a> {
     pub document: EncodedDocument<'a>,
     /// The paths of the expression's fields: [`EncodedPath::all`] of [`crate::Expression::fields`].
     pub paths: &'a [EncodedPath],
-    /// Time of the message in nanoseconds since 1970.
-    pub time: Option<i64>,
-    /// Time in nanoseconds since 1970 at which the message was received.
-    pub received: Option<i64>,
+    /// Time of the message.
+    pub time: Option<Timestamp>,
+    /// Time at which the message was received.
+    pub received: Option<Timestamp>,
 }
 
 impl FieldSource for EncodedFields<'_> {
@@ -128,11 +129,11 @@ impl FieldSource for EncodedFields<'_> {
         Ok(value.map_or(ValueRef::Null, ValueRef::from))
     }
 
-    fn time(&self) -> Option<i64> {
+    fn time(&self) -> Option<Timestamp> {
         self.time
     }
 
-    fn received(&self) -> Option<i64> {
+    fn received(&self) -> Option<Timestamp> {
         self.received
     }
 }

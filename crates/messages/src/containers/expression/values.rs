@@ -8,6 +8,7 @@ use crate::containers::value::FieldValue;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use tidalite_pager::Result;
+use tidalite_time::Timestamp;
 
 /// A value. Texts are borrowed from the message or the expression where possible.
 #[derive(Clone, Debug)]
@@ -40,8 +41,8 @@ impl<'v> Value<'v> {
         }
     }
 
-    pub(super) fn of_time(time: Option<i64>) -> Self {
-        time.map_or(Self::Null, |time| Self::Integer(time.into()))
+    pub(super) fn of_time(time: Option<Timestamp>) -> Self {
+        time.map_or(Self::Null, |time| Self::Integer(time.0.into()))
     }
 
     pub(super) fn of_number(number: FieldNumber) -> Self {

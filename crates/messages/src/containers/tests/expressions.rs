@@ -8,6 +8,7 @@ use crate::containers::fields::EncodedPath;
 use crate::containers::value::FieldValue;
 use std::cmp::Ordering;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 /// An expression as this test builds it.
 #[derive(Clone, Debug)]
@@ -362,7 +363,7 @@ fn call(name: &str, values: &[FieldValue]) -> Outcome {
 
 fn evaluate(tree: &Tree, message: &MessageFields<'_>) -> Outcome {
     let value = |tree: &Tree| evaluate(tree, message);
-    let time = |time: Option<i64>| time.map_or(Null, |time| Integer(time.into()));
+    let time = |time: Option<Timestamp>| time.map_or(Null, |time| Integer(time.0.into()));
     let is_null = |tree: &Tree| matches!(tree, Tree::Literal(Null));
     match tree {
         Tree::Literal(value) => Ok(value.clone()),
@@ -476,8 +477,8 @@ fn random_expressions_print_parse_and_evaluate_as_the_rules_say() {
         let document = random_message(&mut rng);
         let message = MessageFields {
             document: &document,
-            time: rng.one_in(2).then_some(1 << 60),
-            received: Some(-1),
+            time: rng.one_in(2).then_some(Timestamp(1 << 60)),
+            received: Some(Timestamp(-1)),
         };
         let mut names = Names::default();
         let bytes = names.encode(&document).unwrap();

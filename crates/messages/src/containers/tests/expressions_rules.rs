@@ -8,6 +8,7 @@ use crate::containers::expression::{
 use crate::containers::value::FieldValue;
 use tidalite_pager::{Error, Result};
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 fn message() -> Document {
     let text = r#"{
@@ -24,7 +25,7 @@ fn result(text: &str) -> String {
     let document = message();
     let message = MessageFields {
         document: &document,
-        time: Some(1_700_000_000_000_000_000),
+        time: Some(Timestamp(1_700_000_000_000_000_000)),
         received: None,
     };
     let expression = Expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -12,6 +12,7 @@ use crate::{
 };
 use tidalite_pager::Error;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 const PARTS: [Part; 14] = [
     Part::Options,
@@ -37,7 +38,7 @@ fn full() -> Bucket {
         let attributes = ObjectAttributes {
             content_type: "text/plain".into(),
             metadata: vec![("key".into(), "value".into())],
-            expires: (number % 3 == 0).then_some(1000 + i64::from(number)),
+            expires: (number % 3 == 0).then_some(Timestamp(1000 + i64::from(number))),
             protected: number % 7 == 0,
         };
         let bytes = bytes_of(number.into(), number as usize * 9);
@@ -61,7 +62,7 @@ fn full() -> Bucket {
         }
     }
     writer
-        .link_object(LinkId([7; 16]), "copy", Some(3000))
+        .link_object(LinkId([7; 16]), "copy", Some(Timestamp(3000)))
         .unwrap();
     bucket.assert_sound();
     bucket
@@ -107,8 +108,8 @@ fn rows_of_any_bytes_are_decoded_or_refused() {
         name: "name".into(),
         size: 99,
         chunk_bytes: 16,
-        created: -5,
-        modified: 7,
+        created: Timestamp(-5),
+        modified: Timestamp(7),
         hash: hash_of(16, b"x"),
         attributes: ObjectAttributes {
             content_type: "text/plain".into(),
@@ -116,7 +117,7 @@ fn rows_of_any_bytes_are_decoded_or_refused() {
                 ("key".into(), "wert ä".into()),
                 (String::new(), String::new()),
             ],
-            expires: Some(i64::MIN),
+            expires: Some(Timestamp::MIN),
             protected: true,
         },
         content: 12,
@@ -127,8 +128,8 @@ fn rows_of_any_bytes_are_decoded_or_refused() {
         mode: UploadMode::Parts { chunks: 7 },
         len: 99,
         chunk_bytes: 16,
-        began: 1,
-        expires: 2,
+        began: Timestamp(1),
+        expires: Timestamp(2),
         attributes: info.attributes.clone(),
         is_put: false,
     };
@@ -476,10 +477,10 @@ fn wrong_rows_of_an_index_remove_nothing_else() {
     bucket.writer().set_options(options).unwrap();
     let id = [7; 16];
     let wrong = [
-        (Part::Expiry, time_key(0, b"object 5")),
-        (Part::Ages, time_key(0, b"object 2")),
-        (Part::Ages, time_key(-1, b"object 7")),
-        (Part::LinkExpiry, time_key(0, &id)),
+        (Part::Expiry, time_key(Timestamp(0), b"object 5")),
+        (Part::Ages, time_key(Timestamp(0), b"object 2")),
+        (Part::Ages, time_key(Timestamp(-1), b"object 7")),
+        (Part::LinkExpiry, time_key(Timestamp(0), &id)),
     ];
     for (of, key) in &wrong {
         set(&mut bucket, *of, key, Some(b""));

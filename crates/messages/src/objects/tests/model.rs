@@ -11,25 +11,26 @@ use crate::{
 use std::collections::BTreeMap;
 use tidalite_pager::{Error, Result};
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 #[derive(Clone, Debug)]
 struct Object {
     bytes: Vec<u8>,
     chunk_bytes: u32,
-    created: i64,
-    modified: i64,
+    created: Timestamp,
+    modified: Timestamp,
     attributes: ObjectAttributes,
 }
 
 impl Object {
-    fn removed_at(&self) -> Option<i64> {
+    fn removed_at(&self) -> Option<Timestamp> {
         self.attributes
             .expires
             .filter(|_| !self.attributes.protected)
     }
 
     fn is_live(&self, now: i64) -> bool {
-        self.removed_at().is_none_or(|time| time > now)
+        self.removed_at().is_none_or(|time| time.0 > now)
     }
 
     fn is(&self, name: &str, info: &ObjectInfo) {
@@ -175,8 +176,8 @@ impl Model {
         for victim in &gone {
             self.objects.remove(victim);
         }
-        object.modified = self.now;
-        object.created = replaced.as_ref().map_or(self.now, |old| old.created);
+        object.modified = Timestamp(self.now);
+        object.created = (replaced.as_ref()).map_or(object.modified, |old| old.created);
         self.objects.insert(name.to_owned(), object);
         Expected::Stored {
             replaced: replaced.is_some(),
@@ -203,7 +204,7 @@ impl Run {
         let mut attributes = ObjectAttributes {
             content_type: (*rng.pick(&["", "text/plain", "text/html", "video/mp4"])).to_owned(),
             metadata: Vec::new(),
-            expires: rng.one_in(3).then(|| self.model.now + rng.between(-3, 60)),
+            expires: (rng.one_in(3)).then(|| Timestamp(self.model.now + rng.between(-3, 60))),
             protected: rng.one_in(8),
         };
         for _ in 0..rng.below(3) {
@@ -255,8 +256,8 @@ impl Run {
         let object = Object {
             bytes: bytes.clone(),
             chunk_bytes: self.model.options.chunk_bytes,
-            created: now,
-            modified: now,
+            created: Timestamp(now),
+            modified: Timestamp(now),
             attributes: attributes.clone(),
         };
         let too_many = bytes.len() > object.chunk_bytes as usize
@@ -518,8 +519,8 @@ impl Run {
         let object = Object {
             bytes,
             chunk_bytes: upload.chunk_bytes,
-            created: now,
-            modified: now,
+            created: Timestamp(now),
+            modified: Timestamp(now),
             attributes: upload.attributes.clone(),
         };
         let expected = self.model.put(&name, object, &condition, "");
@@ -616,7 +617,7 @@ impl Run {
             filter.size = Some(rng.below(50)..rng.below(1000));
         }
         if rng.one_in(4) {
-            filter.modified = Some(self.model.now - rng.between(0, 100)..i64::MAX);
+            filter.modified = Some(Timestamp(self.model.now - rng.between(0, 100))..Timestamp::MAX);
         }
         if rng.one_in(6) {
             filter.protected = Some(rng.one_in(2));

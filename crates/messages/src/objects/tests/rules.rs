@@ -10,6 +10,7 @@ use crate::{
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, Result};
 use tidalite_testkit::ScratchPages;
+use tidalite_time::Timestamp;
 
 fn limit_of<T: std::fmt::Debug>(result: Result<T>) -> (&'static str, u64, u64) {
     match result {
@@ -20,7 +21,7 @@ fn limit_of<T: std::fmt::Debug>(result: Result<T>) -> (&'static str, u64, u64) {
 
 fn expiring(expires: i64, protected: bool) -> ObjectAttributes {
     ObjectAttributes {
-        expires: Some(expires),
+        expires: Some(Timestamp(expires)),
         protected,
         ..ObjectAttributes::default()
     }
@@ -97,9 +98,9 @@ fn expiry_is_absolute_and_can_be_extended_and_cleared() {
     bucket.put("b", b"3", 0);
     assert_eq!(names(&bucket, 9), ["a", "b", "safe"]);
     assert_eq!(names(&bucket, 10), ["b", "safe"]);
-    let change = |bucket: &mut Bucket, name: &str, expires, protected, now| {
+    let change = |bucket: &mut Bucket, name: &str, expires: Option<Option<i64>>, protected, now| {
         let change = ObjectChange {
-            expires,
+            expires: expires.map(|time| time.map(Timestamp)),
             protected,
             ..ObjectChange::default()
         };
@@ -408,7 +409,7 @@ fn links_lead_to_names_until_they_expire_or_are_revoked() {
     bucket.put("a", b"1", 0);
     let (first, second) = (LinkId([1; 16]), LinkId([2; 16]));
     let mut writer = bucket.writer();
-    writer.link_object(first, "a", Some(10)).unwrap();
+    writer.link_object(first, "a", Some(Timestamp(10))).unwrap();
     writer.link_object(second, "a", None).unwrap();
     assert!(writer.count_link_read(first, 7).unwrap());
     assert!(writer.count_link_read(first, 3).unwrap());
@@ -448,7 +449,7 @@ fn a_put_lasts_over_commits_and_keeps_the_size_of_its_chunks() {
     let stored = put.finish(&mut bucket.writer(), 5).unwrap().done().unwrap();
     assert_eq!(
         (stored.info.hash, stored.info.created),
-        (hash_of(16, &bytes), 5)
+        (hash_of(16, &bytes), Timestamp(5))
     );
     assert_eq!(bucket.get("a", 5).unwrap(), bytes);
     bucket.assert_sound();

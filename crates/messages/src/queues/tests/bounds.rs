@@ -9,6 +9,7 @@ use crate::queues::tests::table::Table;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tidalite_pager::{Error, PageRead};
+use tidalite_time::Timestamp;
 
 #[test]
 fn dropped_groups_do_not_exceed_the_limit() {
@@ -54,7 +55,7 @@ fn a_lease_reads_ready_messages_once() {
     let mut table = Table::new(4096, QueueOptions::default());
     let expiring = NewMessage {
         key: Some(b"same"),
-        expires: Some(50),
+        expires: Some(Timestamp(50)),
         ..NewMessage::new(b"x")
     };
     let mut queue = table.write();

@@ -6,6 +6,7 @@ use crate::queues::options::QueueOptions;
 use crate::queues::tests::table::Table;
 use std::sync::atomic::Ordering::Relaxed;
 use tidalite_pager::PageRead;
+use tidalite_time::Timestamp;
 
 /// A queue with many messages that wait for an earlier one, many delayed ones, and 100 ready ones.
 fn crowded(messages: u64) -> Table {
@@ -17,8 +18,8 @@ fn crowded(messages: u64) -> Table {
             ..NewMessage::new(&[1; 50])
         };
         let delayed = NewMessage {
-            not_before: Some(i64::MAX),
-            expires: Some(i64::MAX),
+            not_before: Some(Timestamp::MAX),
+            expires: Some(Timestamp::MAX),
             ..NewMessage::new(&[1; 50])
         };
         table.write().push_many(&[waiting; 1000], 0).unwrap();

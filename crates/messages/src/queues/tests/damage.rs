@@ -16,6 +16,7 @@ use crate::queues::writer::QueueWriter;
 use std::time::Duration;
 use tidalite_pager::PageWrite;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 /// All nested parts.
 pub(super) const TABLES: [Part; 13] = [
@@ -57,8 +58,8 @@ pub(super) fn full() -> Table {
         let new = NewMessage {
             key: (i % 3 == 0).then_some(&key[..]),
             priority: if i % 7 == 0 { 200 } else { 128 },
-            not_before: (i % 11 == 0).then_some(5000),
-            expires: (i % 13 == 0).then_some(9000),
+            not_before: (i % 11 == 0).then_some(Timestamp(5000)),
+            expires: (i % 13 == 0).then_some(Timestamp(9000)),
             headers: &[(b"n", b"v")],
             idempotency_key: (i % 4 == 0).then_some(&name[..]),
             ..NewMessage::new(&payload)
@@ -238,7 +239,7 @@ fn short_keys_of_sets_are_errors() {
 fn a_missing_message_ends_maintenance() {
     let mut table = Table::new(512, QueueOptions::default());
     let new = NewMessage {
-        expires: Some(50),
+        expires: Some(Timestamp(50)),
         ..NewMessage::new(b"x")
     };
     table.write().push(&new, 0).unwrap();

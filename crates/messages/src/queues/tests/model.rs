@@ -193,8 +193,8 @@ impl Model {
             key: new.key.map(<[u8]>::to_vec),
             priority: new.priority,
             pushed: now,
-            not_before: new.not_before,
-            expires: new.expires,
+            not_before: new.not_before.map(|time| time.0),
+            expires: new.expires.map(|time| time.0),
             bytes,
         };
         self.messages.insert(id, message);

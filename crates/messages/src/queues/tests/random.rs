@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tidalite_pager::{Error, PageRead};
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 const GROUPS: [&str; 4] = ["default", "a", "b", "c"];
 const CONSUMERS: [&str; 3] = ["one", "two", ""];
@@ -44,11 +45,11 @@ impl Auditor {
                 of == group && message.key.is_some() && *key == message.key
             });
             assert!(!same, "{place:?}: two messages of one key");
-            assert!(message.not_before.is_none_or(|time| time <= now));
-            assert!(message.expires.is_none_or(|time| time > now));
+            assert!(message.not_before.is_none_or(|time| time.0 <= now));
+            assert!(message.expires.is_none_or(|time| time.0 > now));
             match delivery.deadline {
                 Some(deadline) => {
-                    self.live.insert(place, (deadline, message.key.clone()));
+                    self.live.insert(place, (deadline.0, message.key.clone()));
                 }
                 None => drop(self.acked.insert(place)),
             }
@@ -145,8 +146,10 @@ impl Run {
                         message.priority = *rng.pick(&[0, 127, 128, 200, 255]);
                     }
                     let soon = self.now + rng.between(-5, 40);
-                    message.not_before = rng.one_in(4).then_some(soon);
-                    message.expires = rng.one_in(6).then_some(self.now + rng.between(0, 90));
+                    message.not_before = rng.one_in(4).then_some(Timestamp(soon));
+                    message.expires = rng
+                        .one_in(6)
+                        .then_some(Timestamp(self.now + rng.between(0, 90)));
                     if rng.one_in(4) {
                         message.headers = &[(b"name", b"value"), (b"", b"")];
                     }
@@ -328,7 +331,7 @@ impl Run {
             [model.expired, model.aged, model.purged, model.repeated]
         );
         let oldest = model.messages.values().next().map(|message| message.pushed);
-        assert_eq!(stat.oldest, oldest);
+        assert_eq!(stat.oldest, oldest.map(Timestamp));
         let named = |name: &&str| !name.is_empty() && !name.starts_with('\0');
         let names: Vec<&str> = model.groups.keys().map(String::as_str).collect();
         let names: Vec<&str> = names.into_iter().filter(named).collect();
@@ -357,7 +360,8 @@ impl Run {
             let totals = [stat.acked, stat.redelivered, stat.buried];
             assert_eq!(totals, [group.acked, group.redelivered, group.buried]);
             let oldest = group.open.keys().next();
-            assert_eq!(stat.oldest, oldest.map(|id| model.messages[id].pushed));
+            let pushed = oldest.map(|id| Timestamp(model.messages[id].pushed));
+            assert_eq!(stat.oldest, pushed);
             if is_full {
                 self.compare_group(queue, name);
             }
@@ -367,7 +371,7 @@ impl Run {
             assert_eq!(all.len(), model.messages.len());
             for (found, (id, message)) in all.iter().zip(&model.messages) {
                 assert_eq!((found.id, &found.payload), (*id, &message.payload));
-                assert_eq!((&found.key, found.pushed), (&message.key, message.pushed));
+                assert_eq!((&found.key, found.pushed.0), (&message.key, message.pushed));
                 assert_eq!(queue.message(*id).unwrap().as_ref(), Some(found));
             }
         }
@@ -395,7 +399,7 @@ impl Run {
                     letter.message.id,
                     letter.reason,
                     letter.deliveries,
-                    letter.died,
+                    letter.died.0,
                 )
             })
             .collect();

@@ -16,6 +16,7 @@ use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::Error;
 use tidalite_testkit::ScratchPages;
+use tidalite_time::Timestamp;
 
 fn table(options: QueueOptions) -> Table {
     Table::new(1024, options)
@@ -53,8 +54,8 @@ fn a_message_comes_back_as_it_was_pushed() {
         payload: &large,
         key: Some(b"key"),
         priority: 7,
-        not_before: Some(-5),
-        expires: Some(i64::MAX),
+        not_before: Some(Timestamp(-5)),
+        expires: Some(Timestamp::MAX),
         headers: &[(b"content-type", b"text"), (b"", b"")],
         idempotency_key: Some(b"once"),
     };
@@ -65,16 +66,20 @@ fn a_message_comes_back_as_it_was_pushed() {
         .lease("default", "one", 10, limits, 4)
         .unwrap();
     let one = &found[0].message;
-    assert_eq!((one.id, &one.payload, one.pushed), (id, &large, 3));
+    assert_eq!((one.id, &one.payload, one.pushed.0), (id, &large, 3));
     assert_eq!((one.key.as_deref(), one.priority), (Some(&b"key"[..]), 7));
-    assert_eq!((one.not_before, one.expires), (Some(-5), Some(i64::MAX)));
+    assert_eq!(one.not_before, Some(Timestamp(-5)));
+    assert_eq!(one.expires, Some(Timestamp::MAX));
     let headers = [
         (b"content-type".to_vec(), b"text".to_vec()),
         (Vec::new(), Vec::new()),
     ];
     assert_eq!(one.headers, headers);
     assert_eq!(one.idempotency_key.as_deref(), Some(&b"once"[..]));
-    assert_eq!((found[0].deliveries, found[0].deadline), (1, Some(14)));
+    assert_eq!(
+        (found[0].deliveries, found[0].deadline),
+        (1, Some(Timestamp(14)))
+    );
     assert_eq!(table.read().message(id).unwrap().as_ref(), Some(one));
     table.assert_whole();
     table.write().ack("default", "one", &[id], 5).unwrap();
@@ -178,7 +183,7 @@ fn dead_letters_are_listed_requeued_and_dropped() {
                 letter.message.id,
                 letter.reason,
                 letter.deliveries,
-                letter.died,
+                letter.died.0,
             )
         })
         .collect();
@@ -363,7 +368,7 @@ fn long_work_is_done_in_steps() {
         ..QueueOptions::default()
     });
     let expiring = NewMessage {
-        expires: Some(50),
+        expires: Some(Timestamp(50)),
         ..message(b"x")
     };
     table.write().push_many(&[expiring; 25], 0).unwrap();

@@ -11,6 +11,7 @@ use crate::topics::{
     TopicsWriter,
 };
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 fn table() -> Table {
     let options = TopicOptions {
@@ -23,7 +24,7 @@ fn table() -> Table {
         .iter()
         .zip(0..)
         .map(|(topic, i)| Message {
-            expires: (i % 3 == 0).then_some(100 + i),
+            expires: (i % 3 == 0).then_some(Timestamp(100 + i)),
             properties: Properties {
                 user: vec![("name", "value"); (i % 4 == 0) as usize],
                 ..Properties::default()

@@ -10,6 +10,7 @@ use crate::topics::{
 use std::collections::{BTreeMap, BTreeSet};
 use tidalite_pager::PageRead;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 /// An owned copy of a message.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,7 +61,7 @@ impl Kept {
             payload: &self.payload,
             qos: Qos::of_number(self.qos).unwrap(),
             publisher: &self.publisher,
-            expires: self.expires,
+            expires: self.expires.map(Timestamp),
             is_text: self.is_text,
             properties: Properties {
                 content_type: self.content_type.as_deref(),
@@ -152,7 +153,7 @@ fn compare<R: PageRead>(reader: &TopicsReader<R>, model: &Model, now: i64, rng: 
             (Some(found), Some((_, kept))) => {
                 let retained = found.retained().unwrap();
                 assert_eq!(retained.message, kept.message(&topic));
-                let numbers = (retained.id, retained.sequence, retained.time);
+                let numbers = (retained.id, retained.sequence, retained.time.0);
                 assert_eq!(numbers, (kept.id, kept.sequence, kept.time));
             }
             other => panic!("{topic}: {other:?}"),

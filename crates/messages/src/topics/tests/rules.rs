@@ -12,6 +12,7 @@ use tidalite_index::NUMBERS_MAX;
 use tidalite_kv::Tree;
 use tidalite_pager::{Error, PageRead};
 use tidalite_testkit::ScratchPages;
+use tidalite_time::Timestamp;
 
 fn published(created: u64, replaced: u64, removed: u64) -> Published {
     Published {
@@ -62,7 +63,7 @@ fn all_properties_come_back_in_order() {
         payload: &[0, 255, 7],
         qos: Qos::ExactlyOnce,
         publisher: "client 7",
-        expires: Some(1_000_000_000_000),
+        expires: Some(Timestamp(1_000_000_000_000)),
         is_text: true,
         properties: Properties {
             content_type: Some("text/plain"),
@@ -75,7 +76,10 @@ fn all_properties_come_back_in_order() {
     let reader = table.reader();
     let found = reader.get("a/b", 78).unwrap().unwrap();
     let retained = found.retained().unwrap();
-    assert_eq!((retained.time, retained.id, retained.sequence), (77, 0, 1));
+    assert_eq!(
+        (retained.time.0, retained.id, retained.sequence),
+        (77, 0, 1)
+    );
     assert_eq!(retained.message, message);
     for (now, left) in [
         (0, 1000),
@@ -83,10 +87,11 @@ fn all_properties_come_back_in_order() {
         (999_000_000_001, 1),
         (1_000_000_000_000, 0),
     ] {
-        assert_eq!(retained.expiry_seconds(now), Some(left));
+        assert_eq!(retained.expiry_seconds(Timestamp(now)), Some(left));
     }
     assert!(
-        retained.expiry_seconds(i64::MIN) > Some(1) && retained.expiry_seconds(i64::MAX) == Some(0)
+        retained.expiry_seconds(Timestamp::MIN) > Some(1)
+            && retained.expiry_seconds(Timestamp::MAX) == Some(0)
     );
 }
 
@@ -183,7 +188,7 @@ fn expired_messages_are_hidden_at_once_and_purged_in_steps() {
     for number in 0..40 {
         let topic = format!("a/{number}");
         let message = Message {
-            expires: Some(100 + number),
+            expires: Some(Timestamp(100 + number)),
             ..Message::new(&topic, b"x")
         };
         table.writer().publish(1, &message, true).unwrap();
@@ -198,7 +203,7 @@ fn expired_messages_are_hidden_at_once_and_purged_in_steps() {
     table.assert_whole();
     // A message that has already expired on arrival removes the previous message.
     let dead = Message {
-        expires: Some(200),
+        expires: Some(Timestamp(200)),
         ..Message::new("a/39", b"x")
     };
     assert_eq!(
@@ -211,9 +216,9 @@ fn expired_messages_are_hidden_at_once_and_purged_in_steps() {
 #[test]
 fn the_expiry_index_stays_untouched_while_a_topic_is_published_again() {
     let mut table = Table::new(512, TopicOptions::default());
-    let publish = |table: &mut Table, now: i64, expires| {
+    let publish = |table: &mut Table, now: i64, expires: Option<i64>| {
         let message = Message {
-            expires,
+            expires: expires.map(Timestamp),
             ..Message::new("a", b"x")
         };
         table.writer().publish(now, &message, true).unwrap();
@@ -452,7 +457,7 @@ fn a_purge_keeps_messages_with_a_later_expiry_whole() {
     for (now, expires) in [(1, 100), (2, 150)] {
         for (topic, payload) in topics.iter().zip(&payloads) {
             let message = Message {
-                expires: Some(expires),
+                expires: Some(Timestamp(expires)),
                 publisher: "client",
                 ..Message::new(topic, payload)
             };

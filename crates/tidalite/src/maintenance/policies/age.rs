@@ -11,11 +11,11 @@ use crate::txn::read::ReadTxn;
 use crate::types::error::Result;
 use crate::types::instant::Steps;
 use crate::types::interval::EVER;
-use crate::types::time::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidalite_base::SeriesId;
 use tidalite_series::{KeptHot, SeriesTree};
+use tidalite_time::Timestamp;
 
 /// A series that a policy selects, with the times of its rows and the place where they are stored.
 pub(super) struct Candidate {

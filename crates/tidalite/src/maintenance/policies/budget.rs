@@ -1,7 +1,7 @@
 //! The budget of one call of maintenance.
 
-use crate::types::time::Timestamp;
 use std::time::{Duration, Instant};
+use tidalite_time::Timestamp;
 
 /// The budget of one call of [`Database::maintain`](crate::Database::maintain).
 #[derive(Clone, Copy, Debug)]

@@ -36,9 +36,9 @@ use crate::database::handle::Database;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use crate::types::error::cause::Cause;
-use crate::types::time::Timestamp;
 use std::collections::BTreeSet;
 use std::time::Instant;
+use tidalite_time::Timestamp;
 
 impl Database {
     /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;

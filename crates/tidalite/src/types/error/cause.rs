@@ -4,6 +4,7 @@ use crate::types::text_form::key_text;
 use std::fmt;
 use tidalite_base::limits;
 use tidalite_relations::Conflict;
+use tidalite_time::TimestampError;
 
 /// Every error of the library. `Display` writes the problem, its place, found and expected values, and the next step.
 #[derive(Debug)]
@@ -54,12 +55,7 @@ pub(crate) enum Cause {
         name: String,
     },
     /// A text that is not a timestamp.
-    Timestamp {
-        /// The text that was given as a timestamp.
-        text: String,
-        /// Description of the problem.
-        problem: String,
-    },
+    Timestamp(TimestampError),
     /// A figure with an invalid argument.
     Figure {
         /// The problem, and the values to give instead.
@@ -246,12 +242,7 @@ impl fmt::Display for Cause {
             Self::NoSuchPin { name } => {
                 write!(f, "there is no pin `{name}`: Database::pins lists them")
             }
-            Self::Timestamp { text, problem } => {
-                write!(
-                    f,
-                    "`{text}` is not a timestamp: {problem}; write it as 2014-06-01 or 2014-06-01T12:00:00Z"
-                )
-            }
+            Self::Timestamp(error) => error.fmt(f),
             Self::Figure { problem } => f.write_str(problem),
             Self::Zone { name, problem } => write!(f, "`{name}`: {problem}"),
             Self::TransactionBroken { first } => write!(

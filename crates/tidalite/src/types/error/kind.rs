@@ -94,7 +94,7 @@ impl Cause {
             | Self::TableTypes { .. }
             | Self::IsTable { .. }
             | Self::WrongType { .. } => ErrorKind::WrongType,
-            Self::Timestamp { .. }
+            Self::Timestamp(_)
             | Self::Zone { .. }
             | Self::Figure { .. }
             | Self::Ambiguous { .. }

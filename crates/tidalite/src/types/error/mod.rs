@@ -16,6 +16,7 @@ use std::sync::Arc;
 use tidalite_base::{Corrupt, TxnId};
 use tidalite_pager::{DiskError, Error as FileError, LostCommits};
 use tidalite_relations::Conflict;
+use tidalite_time::TimestampError;
 
 /// The result of functions that can fail with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -26,7 +27,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// program decides by [`kind`](Self::kind); the other methods return single facts, where an error has them. `source`
 /// returns the error of the operating system, or the [`Corrupt`] of damaged bytes.
 ///
-/// An `io::Error` converts to an error of its kind, so that closures given to this library can return it with `?`.
+/// An `io::Error` converts to an error of its kind, so that closures given to this library can return it with `?`. A
+/// [`TimestampError`](crate::text::TimestampError) converts to one of kind [`InvalidInput`](ErrorKind::InvalidInput).
 ///
 /// ```
 /// # let db = tidalite::Options::new().open_storage(std::sync::Arc::new(tidalite::storage::MemoryStorage::new()))?;
@@ -347,6 +349,12 @@ impl From<FileError> for Error {
 impl From<Corrupt> for Error {
     fn from(corrupt: Corrupt) -> Self {
         Cause::Store(corrupt.into()).into()
+    }
+}
+
+impl From<TimestampError> for Error {
+    fn from(error: TimestampError) -> Self {
+        Cause::Timestamp(error).into()
     }
 }
 

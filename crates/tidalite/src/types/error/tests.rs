@@ -16,10 +16,11 @@ fn each_error_names_the_problem_and_the_next_step() {
         series: text(),
         time: 5,
     });
-    let timestamp = Error::from(Cause::Timestamp {
+    let timestamp = Error::from(TimestampError {
         text: text(),
         problem: text(),
     });
+    assert_eq!(timestamp.kind(), ErrorKind::InvalidInput);
     let kind = |is, open_with| {
         Error::from(Cause::TableKind {
             table: text(),

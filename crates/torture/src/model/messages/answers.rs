@@ -85,9 +85,9 @@ fn topics_of(snap: &ReadTxn, wrong: &mut Vec<String>) -> Result<Option<Topics>> 
                     qos: one.message.qos as u8,
                     publisher: one.message.publisher.to_owned(),
                     content_type: one.message.properties.content_type.map(str::to_owned),
-                    expires: one.message.expires,
+                    expires: one.message.expires.map(|time| time.0),
                     sequence: one.sequence,
-                    time: one.time,
+                    time: one.time.0,
                 };
                 let by_topic = table.get(found.topic())?;
                 let same = match &by_topic {
@@ -146,7 +146,9 @@ fn queue(snap: &ReadTxn, lines: &mut Vec<String>) -> Result<()> {
     let (messages, bytes, next_id) = (stat.messages, stat.bytes, stat.next_id);
     lines.push(format!("{messages} {bytes} {next_id} {totals:?}"));
     for message in queue.messages(0, usize::MAX)? {
-        let times: Times<'_> = (message.pushed, message.not_before, message.expires);
+        let until = [message.not_before, message.expires];
+        let [not_before, expires] = until.map(|time| time.map(|time| time.0));
+        let times: Times<'_> = (message.pushed.0, not_before, expires);
         let keys = (&message.key, &message.idempotency_key, &message.headers);
         let (id, priority, payload) = (message.id, message.priority, checksum(&message.payload));
         lines.push(format!("{id} {priority} {times:?} {keys:?} {payload}"));
@@ -167,7 +169,7 @@ fn queue(snap: &ReadTxn, lines: &mut Vec<String>) -> Result<()> {
         }
         for letter in queue.dead_letters(name, 0, usize::MAX)? {
             let (id, reason) = (letter.message.id, letter.reason);
-            let (count, died) = (letter.deliveries, letter.died);
+            let (count, died) = (letter.deliveries, letter.died.0);
             lines.push(format!("dead {id} {reason:?} {count} {died}"));
         }
     }
@@ -184,9 +186,9 @@ fn bucket_of(snap: &ReadTxn) -> Result<Option<Bucket>> {
         let object = Object {
             seed: seed_of(&info.attributes),
             size: info.size,
-            created: info.created,
-            modified: info.modified,
-            expires: info.attributes.expires,
+            created: info.created.0,
+            modified: info.modified.0,
+            expires: info.attributes.expires.map(|time| time.0),
             is_protected: info.attributes.protected,
         };
         bucket.objects.insert(info.name, object);
@@ -205,7 +207,7 @@ fn bucket_of(snap: &ReadTxn) -> Result<Option<Bucket>> {
         let upload = Upload {
             seed: seed_of(&info.attributes),
             name: info.name,
-            expires: info.expires,
+            expires: info.expires.0,
             appended: if parts.is_none() { info.len } else { 0 },
             parts,
         };

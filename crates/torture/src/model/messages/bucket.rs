@@ -1,6 +1,7 @@
 //! A bucket in memory. The bytes of an object follow from a seed, which the object has in its metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tidalite::Timestamp;
 use tidalite::objects::ObjectAttributes;
 use tidalite_testkit::rng::mix;
 
@@ -63,7 +64,7 @@ pub(crate) fn attributes(seed: u64, expires: Option<i64>, is_protected: bool) ->
     ObjectAttributes {
         content_type: "application/x-noise".to_owned(),
         metadata: vec![(SEED.to_owned(), seed.to_string())],
-        expires,
+        expires: expires.map(Timestamp),
         protected: is_protected,
     }
 }

@@ -199,8 +199,8 @@ impl Queue {
             idempotency_key: new.idempotency_key.map(<[u8]>::to_vec),
             priority: new.priority,
             pushed: now,
-            not_before: new.not_before,
-            expires: new.expires,
+            not_before: new.not_before.map(|time| time.0),
+            expires: new.expires.map(|time| time.0),
             headers: (new.headers.iter())
                 .map(|(name, value)| (name.to_vec(), value.to_vec()))
                 .collect(),

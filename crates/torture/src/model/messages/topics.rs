@@ -1,6 +1,7 @@
 //! Topics in memory: the retained message of each topic, and the feed of changes.
 
 use std::collections::BTreeMap;
+use tidalite::Timestamp;
 use tidalite::topics::{Message, Published, Qos};
 
 /// Number of changes that the feed keeps.
@@ -62,7 +63,7 @@ impl Retained {
         let mut message = Message::new(topic, &self.payload);
         message.qos = Qos::of_number(self.qos).unwrap_or_default();
         message.publisher = &self.publisher;
-        message.expires = self.expires;
+        message.expires = self.expires.map(Timestamp);
         message.properties.content_type = self.content_type.as_deref();
         message
     }

@@ -2,11 +2,11 @@
 
 use crate::model::clock::UNIT;
 use crate::model::messages::bucket::{Bucket, CHUNK_BYTES, Object, attributes, bytes_of};
-use tidalite::Result;
 use tidalite::objects::{
     BucketMut, BucketOptions, BucketOverflow, ObjectChange, ObjectCondition, ObjectOutcome,
     PUT_ABANDONED_AFTER_NS, StoredObject,
 };
+use tidalite::{Result, Timestamp};
 use tidalite_testkit::rng::Rng;
 
 /// Number of different names of objects.
@@ -179,7 +179,7 @@ impl One<'_, '_> {
             .then(|| self.now + self.rng.between(1, 60) * UNIT);
         let is_protected = self.rng.one_in(3);
         let change = ObjectChange {
-            expires: Some(expires),
+            expires: Some(expires.map(Timestamp)),
             protected: Some(is_protected),
             ..ObjectChange::default()
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tidalite::queue::{
     Answered, GroupStart, LeaseLimits, NewMessage, Overflow, Pushed, QueueMut, QueueOptions,
 };
-use tidalite::{ErrorKind, Result, WriteTxn};
+use tidalite::{ErrorKind, Result, Timestamp, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 const GROUPS: [&str; 3] = ["default", "mail", "print"];
@@ -104,8 +104,9 @@ impl One<'_, '_> {
                 }
                 message.key = rng.one_in(4).then(|| *rng.pick(&KEYS));
                 message.priority = *rng.pick(&[128, 128, 128, 0, 200]);
-                message.not_before = rng.one_in(8).then(|| now + rng.between(-1, 20) * UNIT);
-                message.expires = rng.one_in(8).then(|| now + rng.between(0, 60) * UNIT);
+                let time = |after: i64| Timestamp(now + after * UNIT);
+                message.not_before = rng.one_in(8).then(|| time(rng.between(-1, 20)));
+                message.expires = rng.one_in(8).then(|| time(rng.between(0, 60)));
                 if rng.one_in(5) {
                     message.idempotency_key = Some(rng.pick(&repeated).as_bytes());
                 }

@@ -7,6 +7,7 @@ use crate::containers::options::ContainerOptions;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tidalite_pager::PageRead;
+use tidalite_time::Timestamp;
 
 /// A call opens each part once, however many messages and containers it has. Messages in the order of their times need
 /// no lookup.
@@ -19,7 +20,7 @@ fn a_batch_opens_parts_once() {
         let mut items = Vec::new();
         for name in &names {
             for step in 0..3 {
-                items.push(Append::new(name, 10 * round + step, &document));
+                items.push(Append::new(name, Timestamp(10 * round + step), &document));
             }
         }
         let mut writer = table.writer();
@@ -36,7 +37,7 @@ fn a_batch_opens_parts_once() {
     let mut writer = table.writer();
     let items: Vec<_> = names
         .iter()
-        .map(|name| Append::new(name, 5, &late))
+        .map(|name| Append::new(name, Timestamp(5), &late))
         .collect();
     writer.append_batch(0, &items).unwrap();
     assert_eq!(writer.work.lookups, 200);
@@ -74,7 +75,7 @@ fn calls_do_not_visit_other_messages() {
         let read = pages_read(&mut table, |table| {
             let reader = table.reader();
             let query = MessageQuery {
-                from: 1000,
+                from: Timestamp(1000),
                 limit: 10,
                 ..MessageQuery::default()
             };

@@ -23,6 +23,7 @@ use tidalite_kv::Tree;
 use tidalite_pager::{Error, Result};
 use tidalite_testkit::ScratchPages;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 /// All nested parts.
 pub(super) const TABLES: [Part; 13] = [
@@ -63,7 +64,7 @@ pub(super) fn full() -> Table {
         }
         let item = Append {
             idempotency_key: (at % 3 == 0).then_some(&key[..]),
-            ..Append::new(names[at as usize % 4], at / 2, &document)
+            ..Append::new(names[at as usize % 4], Timestamp(at / 2), &document)
         };
         table.writer().append_batch(at, &[item]).unwrap();
     }
@@ -75,8 +76,8 @@ pub(super) fn full() -> Table {
     writer.set_options("b", Some(own)).unwrap();
     for from in [3, 9] {
         let range = DeleteRange {
-            from,
-            to: from + 4,
+            from: Timestamp(from),
+            to: Timestamp(from + 4),
             ..DeleteRange::default()
         };
         let deleted = writer.delete_messages(70, "a", &range, &mut |_| Ok(true));
@@ -259,7 +260,7 @@ fn use_all(root: &mut Tree, pages: &mut ScratchPages) -> Result<()> {
     for (name, time) in [("a", 100), ("b", 4), ("c", 8), ("e", 9)] {
         let item = Append {
             idempotency_key: Some(b"new"),
-            ..Append::new(name, time, &document)
+            ..Append::new(name, Timestamp(time), &document)
         };
         drop(writer.append_batch(90, &[item]));
     }

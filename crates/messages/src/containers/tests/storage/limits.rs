@@ -13,6 +13,7 @@ use crate::containers::options::{
 };
 use crate::containers::parts::Part;
 use crate::containers::value::FieldValue;
+use tidalite_time::Timestamp;
 
 #[test]
 fn an_idempotency_key_has_a_limit() {
@@ -22,7 +23,7 @@ fn an_idempotency_key_has_a_limit() {
         let key = vec![7; len];
         let item = Append {
             idempotency_key: Some(&key),
-            ..Append::new("x", 1, &document)
+            ..Append::new("x", Timestamp(1), &document)
         };
         table.writer().append_batch(0, &[item])
     };
@@ -40,7 +41,7 @@ fn a_call_has_a_limit_of_messages() {
     };
     table.writer().set_table_options(options).unwrap();
     let document = doc(&[]);
-    let mut items = vec![Append::new("x", 1, &document); APPENDS_MAX];
+    let mut items = vec![Append::new("x", Timestamp(1), &document); APPENDS_MAX];
     let appended = table.writer().append_batch(0, &items).unwrap();
     assert_eq!(appended.outcomes.len(), APPENDS_MAX);
     items.push(items[0]);
@@ -115,7 +116,7 @@ fn messages_of_one_time_have_a_limit() {
     let mut table = Table::with(ContainerOptions::default());
     table.append(0, "x", 5, &[]);
     let mut row = Vec::new();
-    put_head(false, 0, &mut row);
+    put_head(false, Timestamp(0), &mut row);
     row.push(0);
     let key = |tie| MessageKey::new(0, 5, tie);
     put(

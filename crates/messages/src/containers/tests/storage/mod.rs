@@ -24,6 +24,7 @@ use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::{PageWrite, Result};
 use tidalite_testkit::ScratchPages;
+use tidalite_time::Timestamp;
 
 /// A table of containers on pages in memory.
 pub(super) struct Table {
@@ -73,7 +74,7 @@ impl Table {
     fn append_all(&mut self, now: i64, items: &[(&str, i64, Document)]) -> Appended {
         let items: Vec<Append<'_>> = items
             .iter()
-            .map(|(container, time, document)| Append::new(container, *time, document))
+            .map(|(container, time, document)| Append::new(container, Timestamp(*time), document))
             .collect();
         self.writer().append_batch(now, &items).unwrap()
     }
@@ -91,7 +92,7 @@ impl Table {
         let mut found = Vec::new();
         while let Some(message) = cursor.next().unwrap() {
             let document = decode(&names, message.document);
-            found.push((message.key.time, message.key.tie, document));
+            found.push((message.key.time.0, message.key.tie, document));
         }
         found
     }
@@ -149,5 +150,5 @@ fn doc(fields: &[(&str, i64)]) -> Document {
 }
 
 fn key_of(message: &StoredMessage) -> (i64, u32) {
-    (message.key.time, message.key.tie)
+    (message.key.time.0, message.key.tie)
 }

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tidalite_pager::Error;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 const NAMES: [&str; 6] = ["car", "car/1", "car/2", "bus", "ä", "z"];
 const FIELDS: [&str; 6] = ["speed", "x", "y", "text", "hot", "keep"];
@@ -107,11 +108,11 @@ impl Run {
         let items: Vec<Append<'_>> = (0..count)
             .map(|at| Append {
                 container: rng.pick::<&str>(&NAMES),
-                time: match rng.below(4) {
+                time: Timestamp(match rng.below(4) {
                     0 => base - rng.below(400) as i64,
                     1 => base + rng.below(3) as i64,
                     _ => base - rng.below(20) as i64,
-                },
+                }),
                 document: &documents[at],
                 idempotency_key: rng.one_in(4).then_some(&keys[at][..]),
             })
@@ -161,7 +162,7 @@ impl Run {
     fn same(&self, stored: &StoredMessage, message: &ModelMessage) -> bool {
         let names = self.table.names();
         decode(&names, &stored.document) == message.document
-            && stored.received == message.received
+            && stored.received.0 == message.received
             && stored.is_protected == message.is_protected
     }
 
@@ -232,7 +233,7 @@ impl Run {
         if keep > 0 && !keys.is_empty() {
             let deletion = deletions.unwrap()[0];
             assert_eq!(deletion.messages, keys.len() as u64);
-            assert_eq!(deletion.free_at, self.now + keep);
+            assert_eq!(deletion.free_at, Timestamp(self.now + keep));
             let row = (self.now, self.now + keep, gone);
             assert!(container.deletions.insert(deletion.number, row).is_none());
         }
@@ -244,8 +245,8 @@ impl Run {
         };
         let from = self.now - self.rng.below(300) as i64;
         let mut range = DeleteRange {
-            from,
-            to: from + self.rng.below(200) as i64,
+            from: Timestamp(from),
+            to: Timestamp(from + self.rng.below(200) as i64),
             after: None,
             examined_max: 1 + self.rng.below(12),
             dry_run: self.rng.one_in(4),
@@ -254,7 +255,7 @@ impl Run {
         let mut picked = 0;
         let mut expected = Vec::new();
         for key in self.model.containers[&name].messages.keys() {
-            let is_in = (range.from..=range.to).contains(&key.0) && self.is_there(&name, *key);
+            let is_in = (range.from.0..=range.to.0).contains(&key.0) && self.is_there(&name, *key);
             if is_in && (!odd || key.0 % 2 != 0) {
                 expected.push(*key);
             }
@@ -262,9 +263,9 @@ impl Run {
         loop {
             let mut keys = Vec::new();
             let mut select = |message: &ContainerMessage<'_>| {
-                let is_picked = !odd || message.key.time % 2 != 0;
+                let is_picked = !odd || message.key.time.0 % 2 != 0;
                 if is_picked {
-                    keys.push((message.key.time, message.key.tie));
+                    keys.push((message.key.time.0, message.key.tie));
                 }
                 Ok(is_picked)
             };
@@ -294,8 +295,8 @@ impl Run {
         };
         let (now, options) = (self.now, self.model.options(&name));
         let mut range = RestoreRange {
-            from: now - self.rng.below(800) as i64,
-            deleted_from: now - self.rng.below(2000) as i64,
+            from: Timestamp(now - self.rng.below(800) as i64),
+            deleted_from: Timestamp(now - self.rng.below(2000) as i64),
             examined_max: 1 + self.rng.below(10),
             ..RestoreRange::default()
         };
@@ -304,8 +305,8 @@ impl Run {
         for (number, (deleted_at, free_at, messages)) in
             self.model.containers[&name].deletions.iter().rev()
         {
-            if *deleted_at >= range.deleted_from && *free_at > now {
-                let messages = messages.iter().filter(|(key, _)| key.0 >= range.from);
+            if *deleted_at >= range.deleted_from.0 && *free_at > now {
+                let messages = messages.iter().filter(|(key, _)| key.0 >= range.from.0);
                 expected.extend(messages.map(|(key, message)| (*number, *key, message.clone())));
             }
         }
@@ -366,7 +367,7 @@ impl Run {
                 let dropped = self.table.writer().drop_container(now, &name).unwrap();
                 let container = self.model.containers.remove(&name).unwrap();
                 assert_eq!(dropped.messages, container.messages.len() as u64);
-                assert_eq!(dropped.free_at, (keep > 0).then_some(now + keep));
+                assert_eq!(dropped.free_at, (keep > 0).then_some(Timestamp(now + keep)));
                 if keep > 0 {
                     self.model.dropped.push((name, now + keep, container));
                 }
@@ -504,8 +505,12 @@ impl Run {
             let options = self.model.options(name);
             assert_eq!((info.number, &info.options), (container.number, &options));
             assert_eq!(info.messages, container.messages.len() as u64);
-            let first = container.messages.keys().next().map(|key| key.0);
-            let last = container.messages.keys().next_back().map(|key| key.0);
+            let first = container.messages.keys().next().map(|key| Timestamp(key.0));
+            let last = container
+                .messages
+                .keys()
+                .next_back()
+                .map(|key| Timestamp(key.0));
             assert_eq!((info.oldest, info.newest), (first, last));
             let mut expected: Vec<_> = container.messages.iter().collect();
             expected.retain(|(key, message)| {
@@ -519,7 +524,7 @@ impl Run {
                 let mut cursor = reader.messages(name, &query, self.now).unwrap();
                 for (key, message) in &expected {
                     let found = cursor.next().unwrap().unwrap();
-                    assert_eq!((found.key.time, found.key.tie), **key, "{name}");
+                    assert_eq!((found.key.time.0, found.key.tie), **key, "{name}");
                     assert!(self.same(&found.to_stored(), message), "{name} {key:?}");
                 }
                 assert!(cursor.next().unwrap().is_none());
@@ -528,7 +533,7 @@ impl Run {
             let latest = reader.latest(name).unwrap();
             let latest: BTreeMap<_, _> = latest
                 .into_iter()
-                .map(|value| (value.field, (value.time, value.value)))
+                .map(|value| (value.field, (value.time.0, value.value)))
                 .collect();
             assert_eq!(latest, container.latest, "{name}");
             let deletions = reader.deletions(name, self.now, None, usize::MAX).unwrap();

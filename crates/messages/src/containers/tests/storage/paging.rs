@@ -7,6 +7,7 @@ use crate::containers::options::ContainerOptions;
 use crate::containers::token::MessageToken;
 use tidalite_pager::Error;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 /// A table whose messages often have equal times.
 fn crowded() -> Table {
@@ -56,14 +57,14 @@ fn pages_are_one_sequence() {
         for reverse in [false, true] {
             let mut query = MessageQuery {
                 reverse,
-                from: 1,
-                to: 3,
+                from: Timestamp(1),
+                to: Timestamp(3),
                 ..MessageQuery::default()
             };
             let (all, _) = page(&table, containers, &query);
             let count = if containers.len() == 1 { 36 } else { 108 };
             assert_eq!(all.len(), count);
-            let order = |key: &MessageKey| (key.time, key.container, key.tie);
+            let order = |key: &MessageKey| (key.time.0, key.container, key.tie);
             match reverse {
                 false => assert!(all.is_sorted_by(|a, b| order(a) < order(b))),
                 true => assert!(all.is_sorted_by(|a, b| order(a) > order(b))),
@@ -128,7 +129,7 @@ fn pages_survive_deletions() {
             for key in gone {
                 let name = table.reader().container_name(key.container).unwrap();
                 let mut writer = table.writer();
-                let place = (key.time, key.tie);
+                let place = (key.time.0, key.tie);
                 let name = name.unwrap();
                 writer.delete_message(0, &name, place).unwrap();
                 if !found.contains(&key) {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tidalite_kv::Tree;
 use tidalite_pager::Error;
 use tidalite_testkit::ScratchPages;
+use tidalite_time::Timestamp;
 
 pub(super) fn limit_of<T: std::fmt::Debug>(
     found: tidalite_pager::Result<T>,
@@ -77,7 +78,7 @@ fn a_late_message_sets_only_older_values() {
     let latest = table.reader().latest("x").unwrap();
     let latest: Vec<_> = latest
         .iter()
-        .map(|value| (value.field.as_str(), value.time, value.value.clone()))
+        .map(|value| (value.field.as_str(), value.time.0, value.value.clone()))
         .collect();
     let integer = FieldValue::Integer;
     let expected = [
@@ -89,7 +90,7 @@ fn a_late_message_sets_only_older_values() {
     let some = table.reader().latest_of("x", &["c", "none", "a"]).unwrap();
     let times: Vec<_> = some
         .iter()
-        .map(|value| value.as_ref().map(|v| v.time))
+        .map(|value| value.as_ref().map(|v| v.time.0))
         .collect();
     assert_eq!(times, [Some(5), None, Some(10)]);
     // Deleting the messages does not change the latest values.
@@ -112,7 +113,7 @@ fn a_time_to_live_of_zero_only_forwards() {
     assert_eq!(outcome, AppendOutcome::NotStored);
     assert!(table.times("x", 7).is_empty());
     let latest = table.reader().latest("x").unwrap();
-    assert_eq!((latest.len(), latest[0].time), (1, 100));
+    assert_eq!((latest.len(), latest[0].time), (1, Timestamp(100)));
     table.assert_whole();
 }
 
@@ -144,14 +145,14 @@ fn expired_messages_cannot_be_seen_before_they_are_removed() {
     let mut removed = Vec::new();
     let done = writer
         .maintain(149, 100, &mut |message| {
-            removed.push(message.message.key.time);
+            removed.push(message.message.key.time.0);
             Ok(())
         })
         .unwrap();
     assert!(done.is_done);
     assert_eq!(removed, [0]);
     let done = table.writer().maintain(150, 100, &mut |_| Ok(())).unwrap();
-    assert_eq!((done.expired, done.removed[0].from), (1, 50));
+    assert_eq!((done.expired, done.removed[0].from), (1, Timestamp(50)));
     let info = table.reader().container("x").unwrap().unwrap();
     assert_eq!(
         (info.messages, info.protected_messages, info.expired),
@@ -175,13 +176,13 @@ fn full_containers_reject_or_rotate() {
     let rotated: Vec<_> = appended
         .rotated
         .iter()
-        .map(|m| m.message.key.time)
+        .map(|m| m.message.key.time.0)
         .collect();
     assert_eq!(rotated, [0, 1]);
     assert_eq!(table.times("x", 0), [2, 3, 4]);
     // The message is older than all others: it is stored and removed at once.
     let appended = table.append_all(0, &[("x", -9, doc(&[]))]);
-    assert_eq!(appended.rotated[0].message.key.time, -9);
+    assert_eq!(appended.rotated[0].message.key.time.0, -9);
     table.assert_whole();
     let mut table = Table::with(ContainerOptions {
         overflow: ContainerOverflow::Reject,
@@ -221,7 +222,7 @@ fn idempotency_keys_are_remembered_for_their_window() {
     let document = doc(&[]);
     let item = |container, time| Append {
         idempotency_key: Some(b"key"),
-        ..Append::new(container, time, &document)
+        ..Append::new(container, Timestamp(time), &document)
     };
     let items = [item("x", 1), item("x", 2), item("y", 3)];
     let found = table.writer().append_batch(0, &items).unwrap();
@@ -255,21 +256,30 @@ fn refused_batches_change_nothing() {
     let (good, wide) = (doc(&[("b", 1)]), doc(&[("c", 1), ("d", 1)]));
     let name = "n".repeat(CONTAINER_NAME_BYTES_MAX + 1);
     let mut writer = table.writer();
-    let found = writer.append_batch(0, &[Append::new("x", 2, &good), Append::new("y", 1, &wide)]);
+    let found = writer.append_batch(
+        0,
+        &[
+            Append::new("x", Timestamp(2), &good),
+            Append::new("y", Timestamp(1), &wide),
+        ],
+    );
     assert_eq!(limit_of(found), ("fields of a table", 4, 2));
-    let found = writer.append_batch(0, &[Append::new(&name, 2, &good)]);
+    let found = writer.append_batch(0, &[Append::new(&name, Timestamp(2), &good)]);
     assert_eq!(limit_of(found).1, CONTAINER_NAME_BYTES_MAX as u64 + 1);
     for name in ["", "a\0"] {
         let found = writer.append_batch(
             0,
-            &[Append::new("x", 2, &good), Append::new(name, 2, &good)],
+            &[
+                Append::new("x", Timestamp(2), &good),
+                Append::new(name, Timestamp(2), &good),
+            ],
         );
         assert!(is_refused(&found));
     }
     let key = [0; 257];
     let long = Append {
         idempotency_key: Some(&key),
-        ..Append::new("x", 2, &good)
+        ..Append::new("x", Timestamp(2), &good)
     };
     assert_eq!(limit_of(writer.append_batch(0, &[long])).1, 257);
     assert_eq!(
@@ -280,10 +290,10 @@ fn refused_batches_change_nothing() {
     assert_eq!((table.root, table.pages.live_pages()), (root, pages));
     // New names of a call that was refused are not stored.
     let mut writer = table.writer();
-    let refused = writer.append_batch(0, &[Append::new("x", 2, &wide)]);
+    let refused = writer.append_batch(0, &[Append::new("x", Timestamp(2), &wide)]);
     assert!(refused.is_err());
     writer
-        .append_batch(0, &[Append::new("x", 2, &good)])
+        .append_batch(0, &[Append::new("x", Timestamp(2), &good)])
         .unwrap();
     assert_eq!(table.reader().field_number("b").unwrap(), Some(1));
     table.assert_whole();
@@ -312,7 +322,10 @@ fn a_dropped_container_comes_back_whole_or_goes_as_a_range() {
     }
     let mut writer = table.writer();
     let dropped = writer.drop_container(10, "x").unwrap();
-    assert_eq!((dropped.messages, dropped.free_at), (50, Some(110)));
+    assert_eq!(
+        (dropped.messages, dropped.free_at),
+        (50, Some(Timestamp(110)))
+    );
     // The name is available to another container.
     writer.create_container(11, "x", None).unwrap();
     assert!(is_refused(&writer.restore_container(12, "x", "x")));
@@ -321,7 +334,7 @@ fn a_dropped_container_comes_back_whole_or_goes_as_a_range() {
         dropped.number
     );
     assert_eq!(table.times("z", 12).len(), 50);
-    assert_eq!(table.reader().latest("z").unwrap()[0].time, 49);
+    assert_eq!(table.reader().latest("z").unwrap()[0].time, Timestamp(49));
     table.assert_whole();
     table.writer().drop_container(20, "z").unwrap();
     assert_eq!(table.reader().dropped("z", 20, None, 9).unwrap().len(), 1);
@@ -343,8 +356,8 @@ fn deleted_messages_come_back_within_their_window() {
         table.append(0, "x", time, &[("a", time)]);
     }
     let range = DeleteRange {
-        from: 3,
-        to: 6,
+        from: Timestamp(3),
+        to: Timestamp(6),
         ..DeleteRange::default()
     };
     let mut writer = table.writer();
@@ -363,7 +376,7 @@ fn deleted_messages_come_back_within_their_window() {
     assert_eq!((stat.messages, stat.deleted_messages), (6, 4));
     table.append(2, "x", 4, &[("a", 40)]);
     let restore = RestoreRange {
-        to: 5,
+        to: Timestamp(5),
         ..RestoreRange::default()
     };
     let mut writer = table.writer();
@@ -372,7 +385,10 @@ fn deleted_messages_come_back_within_their_window() {
     assert_eq!(table.times("x", 50), [0, 1, 2, 3, 4, 5, 7, 8, 9]);
     table.assert_whole();
     let left = table.reader().deletions("x", 50, None, 9).unwrap();
-    assert_eq!((left.len(), left[0].messages, left[0].free_at), (1, 2, 101));
+    assert_eq!(
+        (left.len(), left[0].messages, left[0].free_at),
+        (1, 2, Timestamp(101))
+    );
     let mut writer = table.writer();
     let all = RestoreRange::default();
     assert!(
@@ -439,7 +455,10 @@ fn rotation_passes_protected_messages() {
     assert!(done.is_done);
     let info = table.reader().container("x").unwrap().unwrap();
     assert_eq!((info.messages, info.protected_messages), (803, 801));
-    assert_eq!((info.oldest, info.newest), (Some(0), Some(619)));
+    assert_eq!(
+        (info.oldest, info.newest),
+        (Some(Timestamp(0)), Some(Timestamp(619)))
+    );
     table.assert_whole();
 }
 
@@ -480,11 +499,11 @@ fn change_all(
     let mut writer = crate::containers::write::ContainersWriter::open(root, pages)?;
     let items: Vec<_> = items[300..]
         .iter()
-        .map(|(container, time, document)| Append::new(container, *time, document))
+        .map(|(container, time, document)| Append::new(container, Timestamp(*time), document))
         .collect();
     writer.append_batch(1, &items)?;
     writer.delete_messages(2, "x", &DeleteRange::default(), &mut |m| {
-        Ok(m.key.time % 9 == 0)
+        Ok(m.key.time.0 % 9 == 0)
     })?;
     writer.rename("x", "y")?;
     writer.drop_container(3, "y").map(drop)

@@ -9,6 +9,7 @@ use crate::containers::sweep::{RemovalReason, RemovedMessage};
 use crate::containers::value::FieldValue;
 use crate::options::most;
 use std::collections::{BTreeMap, HashMap};
+use tidalite_time::Timestamp;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModelMessage {
@@ -128,7 +129,7 @@ impl Model {
         for RemovedMessage { message, reason } in removed {
             let name = self.name_of(message.key.container);
             let options = self.options(&name);
-            let key = (message.key.time, message.key.tie);
+            let key = (message.key.time.0, message.key.tie);
             let oldest = self.containers[&name].messages.iter();
             let mut oldest = oldest.filter(|(_, message)| !message.is_protected);
             assert_eq!(
@@ -211,12 +212,12 @@ impl Model {
         }
         let mut is_protected = protects(&options, item.document) == Some(true);
         let mut document = item.document.clone();
-        let expired = is_expired(&options, item.time, is_protected, now);
-        let last = container.last_of(item.time);
+        let expired = is_expired(&options, item.time.0, is_protected, now);
+        let last = container.last_of(item.time.0);
         let stored_old =
             |old: &((i64, u32), ModelMessage)| crate::containers::message::StoredMessage {
                 key: crate::containers::keys::MessageKey::new(container.number, old.0.0, old.0.1),
-                received: old.1.received,
+                received: Timestamp(old.1.received),
                 is_protected: old.1.is_protected,
                 stands_for: 1,
                 document: {
@@ -232,14 +233,14 @@ impl Model {
             };
         let number = container.number;
         let stored = |tie| AppendOutcome::Stored {
-            key: crate::containers::keys::MessageKey::new(number, item.time, tie),
+            key: crate::containers::keys::MessageKey::new(number, item.time.0, tie),
         };
         let outcome = if options.ttl_ns() == 0 || expired {
             AppendOutcome::NotStored
         } else {
             match &last {
                 None => stored(0),
-                Some(old) if is_expired(&options, item.time, old.1.is_protected, now) => {
+                Some(old) if is_expired(&options, item.time.0, old.1.is_protected, now) => {
                     AppendOutcome::Replaced {
                         old: stored_old(old),
                     }
@@ -272,9 +273,9 @@ impl Model {
             }
         };
         let place = match &outcome {
-            AppendOutcome::Stored { key } => Some((key.time, key.tie)),
+            AppendOutcome::Stored { key } => Some((key.time.0, key.tie)),
             AppendOutcome::Replaced { old } | AppendOutcome::Merged { old, .. } => {
-                Some((old.key.time, old.key.tie))
+                Some((old.key.time.0, old.key.tie))
             }
             _ => None,
         };
@@ -312,7 +313,7 @@ impl Model {
         }
         let container = self.containers.get_mut(name).unwrap();
         if outcome != AppendOutcome::Ignored {
-            container.set_latest(item.time, item.document);
+            container.set_latest(item.time.0, item.document);
         }
         if let Some(key) = key {
             container.seen.insert(key.to_vec(), now);

@@ -14,6 +14,7 @@ use crate::containers::value::FieldValue;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tidalite_testkit::rng::Rng;
+use tidalite_time::Timestamp;
 
 const FIELDS: [&str; 7] = ["first", "last", "min", "max", "mean", "sum", "drop"];
 
@@ -129,7 +130,7 @@ fn visible(table: &Table, now: i64) -> Messages {
     let mut cursor = reader.messages("x", &query, now).unwrap();
     let mut found = Messages::new();
     while let Some(message) = cursor.next().unwrap() {
-        let place = (message.key.time, message.key.tie);
+        let place = (message.key.time.0, message.key.tie);
         let message = Message {
             document: decode(&names, message.document),
             is_protected: message.is_protected,
@@ -173,7 +174,9 @@ fn random_messages_are_thinned_as_documented() {
                     let late = *rng.pick(&[20, 20, 150, 1000]);
                     let items: Vec<_> = documents
                         .iter()
-                        .map(|document| Append::new("x", now - rng.below(late) as i64, document))
+                        .map(|document| {
+                            Append::new("x", Timestamp(now - rng.below(late) as i64), document)
+                        })
                         .collect();
                     let appended = table.writer().append_batch(now, &items).unwrap();
                     for (item, outcome) in items.iter().zip(appended.outcomes) {
@@ -189,7 +192,7 @@ fn random_messages_are_thinned_as_documented() {
                                 is_protected: item.document.get("keep").is_some(),
                                 stands_for: 1,
                             };
-                            model.insert((key.time, key.tie), message);
+                            model.insert((key.time.0, key.tie), message);
                         }
                     }
                 }

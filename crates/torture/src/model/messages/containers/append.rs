@@ -60,7 +60,7 @@ pub(crate) fn before_of(old: &StoredMessage, names: &FieldNames) -> Before {
     let bytes = head + old.document.len() as u64;
     let document = text_of(&old.document, names);
     (
-        old.received,
+        old.received.0,
         old.is_protected,
         old.stands_for,
         bytes,
@@ -123,7 +123,7 @@ impl Container {
             return outcome;
         }
         if outcome != Outcome::Ignored {
-            self.set_latest(item.time, item.document);
+            self.set_latest(item.time.0, item.document);
         }
         if let Some(key) = item.idempotency_key {
             self.seen.insert(key.to_vec(), now);
@@ -134,13 +134,14 @@ impl Container {
     fn place(&mut self, item: &Append<'_>, now: i64) -> Outcome {
         let options = self.options();
         let mut new = Stored::new(item.document.clone(), now, &options);
-        if options.ttl.is_some_and(|ttl| ttl.is_zero()) || new.is_expired(&options, item.time, now)
+        if options.ttl.is_some_and(|ttl| ttl.is_zero())
+            || new.is_expired(&options, item.time.0, now)
         {
             return Outcome::NotStored;
         }
-        let last = self.last_of(item.time);
+        let last = self.last_of(item.time.0);
         let Some(((_, tie), old)) = last else {
-            return match self.put((item.time, 0), new) {
+            return match self.put((item.time.0, 0), new) {
                 true => Outcome::Stored(0),
                 false => Outcome::Full,
             };
@@ -148,7 +149,9 @@ impl Container {
         let before = old.before();
         // An expired message is no longer visible, so the new one takes its place.
         let (tie, outcome) = match options.on_duplicate {
-            _ if old.is_expired(&options, item.time, now) => (tie, Outcome::Replaced(tie, before)),
+            _ if old.is_expired(&options, item.time.0, now) => {
+                (tie, Outcome::Replaced(tie, before))
+            }
             OnDuplicate::KeepFirst => return Outcome::Ignored,
             OnDuplicate::Replace => (tie, Outcome::Replaced(tie, before)),
             OnDuplicate::KeepAll => (tie + 1, Outcome::Stored(tie + 1)),
@@ -166,7 +169,7 @@ impl Container {
                 (tie, Outcome::Merged(tie, before, merged))
             }
         };
-        match self.put((item.time, tie), new) {
+        match self.put((item.time.0, tie), new) {
             true => outcome,
             false => Outcome::Full,
         }
@@ -204,7 +207,7 @@ impl Containers {
             let container = live.find(|container| container.number == key.container);
             let container = container.expect("messages are of live containers");
             let (found, is_expired) = container.remove_due(now).expect("a message is due");
-            assert_eq!(found, (key.time, key.tie), "the oldest goes first");
+            assert_eq!(found, (key.time.0, key.tie), "the oldest goes first");
             assert_eq!(*reason == RemovalReason::Expired, is_expired, "{found:?}");
         }
     }

@@ -102,7 +102,7 @@ pub(crate) fn left_of(table: &ContainersMut<'_>) -> Result<Left> {
         for info in view.list("", None, usize::MAX)? {
             let (messages, deletions) = left.live.entry(info.name.clone()).or_default();
             view.each(&info.name, &Select::default(), &mut |found| {
-                messages.insert((found.time(), found.tie()));
+                messages.insert((found.time().0, found.tie()));
                 Ok(ControlFlow::Continue(()))
             })?;
             let found = view.deletions(&info.name, None, usize::MAX)?;

@@ -66,11 +66,11 @@ impl Containers {
         let (mut restored, mut skipped) = (Vec::new(), 0);
         let mut deletions = std::mem::take(&mut container.deletions);
         for deletion in deletions.values_mut().rev() {
-            if deletion.deleted_at < range.deleted_from || deletion.free_at <= now {
+            if deletion.deleted_at < range.deleted_from.0 || deletion.free_at <= now {
                 continue;
             }
             deletion.messages.retain(|key, message| {
-                if !(range.from..=range.to).contains(&key.0) {
+                if !(range.from.0..=range.to.0).contains(&key.0) {
                     return true;
                 }
                 let mut place = *key;

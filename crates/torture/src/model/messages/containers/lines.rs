@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use tidalite::containers::{
     ContainerInfo, Deletion, Document, DroppedContainer, LatestValue, Select, Thinning,
 };
-use tidalite::{ReadTxn, Result, Series, Value};
+use tidalite::{ReadTxn, Result, Series, Timestamp, Value};
 
 /// The name of the series of a container.
 fn series_of(name: &str) -> String {
@@ -47,9 +47,9 @@ impl Container {
             bytes,
             protected_messages: messages - unprotected.0,
             protected_bytes: bytes - unprotected.1,
-            oldest: self.messages.keys().next().map(|key| key.0),
-            newest: self.messages.keys().next_back().map(|key| key.0),
-            created: self.created,
+            oldest: self.messages.keys().next().map(|key| Timestamp(key.0)),
+            newest: (self.messages.keys().next_back()).map(|key| Timestamp(key.0)),
+            created: Timestamp(self.created),
             changes: self.totals[3],
             rejected: self.totals[0],
             expired: self.totals[1],
@@ -74,8 +74,8 @@ impl Container {
             let (messages, bytes) = sums(deletion.messages.values());
             let deletion = Deletion {
                 number: *number,
-                deleted_at: deletion.deleted_at,
-                free_at: deletion.free_at,
+                deleted_at: Timestamp(deletion.deleted_at),
+                free_at: Timestamp(deletion.free_at),
                 messages,
                 bytes,
             };
@@ -109,8 +109,8 @@ impl Containers {
                 number: dropped.container.number,
                 messages,
                 bytes,
-                dropped_at: dropped.dropped_at,
-                free_at: Some(dropped.free_at),
+                dropped_at: Timestamp(dropped.dropped_at),
+                free_at: Some(Timestamp(dropped.free_at)),
             };
             lines.push(format!("{dropped:?}"));
         }
@@ -142,7 +142,8 @@ pub(crate) fn answers(snap: &ReadTxn, lines: &mut Vec<String>) -> Result<()> {
             let name = info.name.as_str();
             lines.push(format!("{info:?}"));
             table.each(name, &Select::default(), &mut |found| {
-                let (key, received) = ((found.time(), found.tie()), found.received());
+                let key = (found.time().0, found.tie());
+                let received = found.received().0;
                 let document = found.document()?;
                 let line = message_line(key, received, found.is_protected(), &document);
                 lines.push(line);
@@ -153,7 +154,7 @@ pub(crate) fn answers(snap: &ReadTxn, lines: &mut Vec<String>) -> Result<()> {
             }
             series.retain(|label| *label != series_of(name));
             for LatestValue { field, time, value } in sorted(table.latest(name)?) {
-                lines.push(format!("latest {field} {time} {value:?}"));
+                lines.push(format!("latest {field} {} {value:?}", time.0));
             }
             for deletion in table.deletions(name, None, usize::MAX)? {
                 lines.push(format!("{deletion:?}"));
@@ -205,7 +206,7 @@ pub(crate) fn missing_row(snap: &ReadTxn) -> Result<Option<String>> {
         let (mut found, mut known) = (Vec::new(), Vec::new());
         table.each(&info.name, &Select::default(), &mut |message| {
             let row = row_of(&message.document()?);
-            known.extend(row.map(|row| row_line(message.time(), &row)));
+            known.extend(row.map(|row| row_line(message.time().0, &row)));
             Ok(ControlFlow::Continue(()))
         })?;
         if let Some(series) = snap.series(&series_of(&info.name))? {

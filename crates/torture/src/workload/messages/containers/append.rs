@@ -5,8 +5,8 @@ use super::document::NAMES;
 use super::document::random;
 use crate::model::clock::UNIT;
 use crate::model::messages::containers::append::Outcome;
-use tidalite::Result;
 use tidalite::containers::{Append, Document};
+use tidalite::{Result, Timestamp};
 use tidalite_testkit::rng::Rng;
 
 /// Number of different idempotency keys.
@@ -32,7 +32,7 @@ impl One<'_, '_> {
         let items: Vec<Append<'_>> = (documents.iter().zip(&keys))
             .map(|(document, key)| Append {
                 container: one_container.unwrap_or_else(|| *rng.pick(&NAMES)),
-                time: time(rng, now),
+                time: Timestamp(time(rng, now)),
                 document,
                 idempotency_key: rng.one_in(5).then_some(&key[..]),
             })

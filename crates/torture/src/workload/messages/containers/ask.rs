@@ -6,10 +6,10 @@ use crate::model::clock::UNIT;
 use crate::model::messages::containers::Key;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tidalite::Result;
 use tidalite::containers::{
     AggregateQuery, Document, FieldValue, MessageFigure, MessageQuery, Select,
 };
+use tidalite::{Result, Timestamp};
 
 /// Length of a step of figures.
 const STEP: i64 = 25 * UNIT;
@@ -32,13 +32,13 @@ impl One<'_, '_> {
                 };
                 let known = shown.iter().filter(|(key, _)| key.0 == time);
                 let known: Vec<Document> = known.map(|(_, document)| (*document).clone()).collect();
-                assert_eq!(view.get(&name, time)?, known, "{name} at {time}");
+                assert_eq!(view.get(&name, Timestamp(time))?, known, "{name} at {time}");
             }
             1 => {
                 let found = view.latest_of(&name, &["n", "none", "mix"])?;
                 let found: Vec<_> = found
                     .into_iter()
-                    .map(|latest| latest.map(|latest| (latest.time, latest.value)))
+                    .map(|latest| latest.map(|latest| (latest.time.0, latest.value)))
                     .collect();
                 let known = ["n", "none", "mix"].map(|field| container.latest.get(field).cloned());
                 assert_eq!(found, known, "latest values of {name}");
@@ -55,7 +55,7 @@ impl One<'_, '_> {
                 let found = view.aggregate(&name, &query)?;
                 let found: Vec<_> = found
                     .into_iter()
-                    .map(|row| (row.from, row.messages, row.figures))
+                    .map(|row| (row.from.0, row.messages, row.figures))
                     .collect();
                 assert_eq!(found, figures(&shown), "figures of {name}");
             }
@@ -80,7 +80,7 @@ impl One<'_, '_> {
                     let page = view.page(&name, &select)?;
                     let found = page.messages.iter();
                     let found: Vec<(Key, &Document)> = found
-                        .map(|found| ((found.time, found.tie), &found.document))
+                        .map(|found| ((found.time.0, found.tie), &found.document))
                         .collect();
                     assert_eq!(found, known, "a page of {name}");
                     select.query.after = page.next;

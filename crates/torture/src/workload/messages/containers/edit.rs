@@ -6,7 +6,7 @@ use crate::model::clock::UNIT;
 use crate::model::messages::containers::Key;
 use crate::model::messages::containers::append::before_of;
 use tidalite::containers::{DeleteRange, RestoreRange};
-use tidalite::{ErrorKind, Result};
+use tidalite::{ErrorKind, Result, Timestamp};
 
 impl One<'_, '_> {
     /// Time and tie, mostly of a message.
@@ -23,7 +23,8 @@ impl One<'_, '_> {
             return Ok(());
         };
         let (key, document) = (self.some_key(&name), random(self.rng));
-        let replaced = self.table.replace_message(&name, key, &document);
+        let place = (Timestamp(key.0), key.1);
+        let replaced = self.table.replace_message(&name, place, &document);
         let view = self.table.view()?;
         let names = view.field_names()?;
         let found = match replaced {
@@ -42,7 +43,8 @@ impl One<'_, '_> {
             return Ok(());
         };
         let (key, now) = (self.some_key(&name), self.now);
-        let old = self.table.delete_message(&name, key)?;
+        let place = (Timestamp(key.0), key.1);
+        let old = self.table.delete_message(&name, place)?;
         let message = self.all.live[&name]
             .shown(now)
             .find(|found| *found.0 == key);
@@ -64,8 +66,8 @@ impl One<'_, '_> {
         let now = self.now;
         let from = now - self.rng.between(0, 60) * UNIT;
         let mut range = DeleteRange {
-            from,
-            to: from + self.rng.between(0, 40) * UNIT,
+            from: Timestamp(from),
+            to: Timestamp(from + self.rng.between(0, 40) * UNIT),
             examined_max: 1 + self.rng.below(12),
             dry_run: self.rng.one_in(4),
             ..DeleteRange::default()
@@ -73,7 +75,7 @@ impl One<'_, '_> {
         let filter = self.rng.one_in(2).then(|| *self.rng.pick(&FILTERS));
         let expression = expression_of(filter);
         let matching = self.all.live[&name].shown(now).filter(|(key, message)| {
-            (range.from..=range.to).contains(&key.0)
+            (range.from.0..=range.to.0).contains(&key.0)
                 && filter.is_none_or(|(_, is_true)| is_true(&message.document))
         });
         let matching = matching.map(|(key, message)| (*key, message.bytes()));
@@ -106,8 +108,8 @@ impl One<'_, '_> {
         };
         let now = self.now;
         let range = RestoreRange {
-            from: now - self.rng.between(0, 200) * UNIT,
-            deleted_from: now - self.rng.between(0, 200) * UNIT,
+            from: Timestamp(now - self.rng.between(0, 200) * UNIT),
+            deleted_from: Timestamp(now - self.rng.between(0, 200) * UNIT),
             examined_max: 1 + self.rng.below(10),
             ..RestoreRange::default()
         };
@@ -115,7 +117,7 @@ impl One<'_, '_> {
         loop {
             let restored = self.table.restore_messages(&name, &step)?;
             let messages = restored.messages.iter();
-            keys.extend(messages.map(|message| (message.key.time, message.key.tie)));
+            keys.extend(messages.map(|message| (message.key.time.0, message.key.tie)));
             skipped += restored.skipped;
             step.after = restored.next;
             if step.after.is_none() {

@@ -10,7 +10,7 @@ use crate::model::messages::{DEVICES, JOBS};
 use std::sync::Arc;
 use tidalite::containers::{Append, Document, FieldValue, HandOver, Handed};
 use tidalite::queue::LeaseLimits;
-use tidalite::{Result, WriteTxn};
+use tidalite::{Result, Timestamp, WriteTxn};
 use tidalite_testkit::rng::Rng;
 
 /// Number of the consumer that leases the messages; no other consumer has this number.
@@ -30,7 +30,7 @@ fn made_of(payload: &[u8], now: i64) -> Option<Handed> {
     let number = usize::from(*first);
     (number % 7 != 0).then(|| Handed {
         container: NAMES[number % NAMES.len()].to_owned(),
-        time: now - i64::from(first / 8) * UNIT,
+        time: Timestamp(now - i64::from(first / 8) * UNIT),
         document,
     })
 }

@@ -3,7 +3,7 @@
 use super::document::NAMES;
 use super::{One, allowed};
 use crate::model::messages::containers::{left_of, options};
-use tidalite::Result;
+use tidalite::{Result, Timestamp};
 
 /// Number of messages that are thinned in one call: all of them.
 const THINNED_MAX: u64 = 10_000;
@@ -43,7 +43,7 @@ impl One<'_, '_> {
             0 | 1 => {
                 let dropped = self.table.drop_container(&name)?;
                 let messages = self.all.live[&name].messages.len() as u64;
-                let free_at = self.all.drop_container(&name, now);
+                let free_at = self.all.drop_container(&name, now).map(Timestamp);
                 assert_eq!((dropped.messages, dropped.free_at), (messages, free_at));
             }
             2 => {

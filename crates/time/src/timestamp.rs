@@ -1,8 +1,6 @@
-//! Timestamps: nanoseconds since 1970, parsed from and formatted as text, and converted to the unit of a series.
+//! Timestamps: nanoseconds since 1970, parsed from and formatted as text.
 
-use crate::types::error::cause::Cause;
-use crate::types::error::{Error, Result};
-use crate::types::schema::Unit;
+use crate::error::TimestampError;
 use jiff::civil;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
@@ -13,6 +11,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// The earliest time, in the year 1677.
+    pub const MIN: Self = Self(i64::MIN);
+
+    /// The latest time, in the year 2262.
+    pub const MAX: Self = Self(i64::MAX);
+
     /// Parses a date, or a date with a time of day, in one of these forms of ISO 8601; white space around the text is
     /// ignored.
     ///
@@ -28,23 +32,20 @@ impl Timestamp {
     /// JavaScript's Temporal write it, and all other annotations of RFC 9557. Write the offset from UTC instead.
     ///
     /// # Errors
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the text has none of these forms, or the time is out of
-    /// range.
+    /// If the text has none of these forms, or the time is out of range.
     ///
     /// ```
-    /// use tidalite::Timestamp;
+    /// use tidalite_time::Timestamp;
     /// let t = Timestamp::parse("2014-06-01T02:10+02:00")?;
     /// assert_eq!(t, Timestamp::parse("2014-06-01 00:10:00")?);
     /// assert_eq!(t.to_string(), "2014-06-01T00:10:00Z");
     /// assert!(Timestamp::parse("2014-06-01T02:10[Europe/Paris]").is_err());
-    /// # Ok::<(), tidalite::Error>(())
+    /// # Ok::<(), tidalite_time::TimestampError>(())
     /// ```
-    pub fn parse(text: &str) -> Result<Self> {
-        let fail = |problem: String| {
-            Error::from(Cause::Timestamp {
-                text: text.to_owned(),
-                problem,
-            })
+    pub fn parse(text: &str) -> Result<Self, TimestampError> {
+        let fail = |problem: String| TimestampError {
+            text: text.to_owned(),
+            problem,
         };
         let trimmed = text.trim();
         // jiff accepts and ignores an annotation of a time without an offset; the result would be another instant than
@@ -89,55 +90,56 @@ impl Timestamp {
     /// The time this number of microseconds after 1970-01-01 UTC.
     ///
     /// # Errors
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a time before 1677 or after 2262.
-    pub fn from_micros(micros: i64) -> Result<Self> {
-        Self::from_steps(micros, Unit::Micros)
+    /// For a time before 1677 or after 2262.
+    pub fn from_micros(micros: i64) -> Result<Self, TimestampError> {
+        Self::from_steps(micros, 1_000, "Micros")
     }
 
     /// The time this number of milliseconds after 1970-01-01 UTC.
     ///
     /// # Errors
     /// As for `from_micros`.
-    pub fn from_millis(millis: i64) -> Result<Self> {
-        Self::from_steps(millis, Unit::Millis)
+    pub fn from_millis(millis: i64) -> Result<Self, TimestampError> {
+        Self::from_steps(millis, 1_000_000, "Millis")
     }
 
     /// The time this number of seconds after 1970-01-01 UTC.
     ///
     /// ```
-    /// use tidalite::Timestamp;
+    /// use tidalite_time::Timestamp;
     /// assert_eq!(Timestamp::from_secs(86_400)?, Timestamp::parse("1970-01-02")?);
     /// assert!(Timestamp::from_secs(i64::MAX).is_err());
-    /// # Ok::<(), tidalite::Error>(())
+    /// # Ok::<(), tidalite_time::TimestampError>(())
     /// ```
     ///
     /// # Errors
     /// As for `from_micros`.
-    pub fn from_secs(secs: i64) -> Result<Self> {
-        Self::from_steps(secs, Unit::Seconds)
+    pub fn from_secs(secs: i64) -> Result<Self, TimestampError> {
+        Self::from_steps(secs, 1_000_000_000, "Seconds")
     }
 
-    /// Converts a raw time in steps of `unit`; returns an error if it is out of range.
-    pub(crate) fn from_steps(steps: i64, unit: Unit) -> Result<Self> {
-        unit.timestamp(steps).ok_or_else(|| {
-            Error::from(Cause::Timestamp {
+    /// The time this number of steps after 1970; `unit` is the name of the step in the error.
+    fn from_steps(steps: i64, nanos: i64, unit: &str) -> Result<Self, TimestampError> {
+        steps
+            .checked_mul(nanos)
+            .map(Self)
+            .ok_or_else(|| TimestampError {
                 text: steps.to_string(),
-                problem: format!("in {unit:?} it is outside of the years 1677 to 2262"),
+                problem: format!("in {unit} it is outside of the years 1677 to 2262"),
             })
-        })
     }
 
     /// Adds a duration; `None` after the year 2262.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tidalite::Timestamp;
+    /// use tidalite_time::Timestamp;
     /// let t = Timestamp::parse("2014-06-01")?;
     /// let later = t.checked_add(Duration::from_secs(90));
     /// assert_eq!(later, Some(Timestamp::parse("2014-06-01T00:01:30Z")?));
     /// assert_eq!(later.and_then(|later| later.duration_since(t)), Some(Duration::from_secs(90)));
     /// assert_eq!((t + Duration::from_secs(90)) - t, Duration::from_secs(90));
-    /// # Ok::<(), tidalite::Error>(())
+    /// # Ok::<(), tidalite_time::TimestampError>(())
     /// ```
     #[must_use]
     pub fn checked_add(self, duration: Duration) -> Option<Self> {
@@ -164,35 +166,27 @@ impl Timestamp {
 }
 
 impl TryFrom<SystemTime> for Timestamp {
-    type Error = Error;
+    type Error = TimestampError;
 
     /// # Errors
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for a time before 1677 or after 2262.
-    fn try_from(time: SystemTime) -> Result<Self> {
+    /// For a time before 1677 or after 2262.
+    fn try_from(time: SystemTime) -> Result<Self, TimestampError> {
         let moved = match time.duration_since(UNIX_EPOCH) {
             Ok(after) => Self(0).checked_add(after),
             Err(before) => Self(0).checked_sub(before.duration()),
         };
-        moved.ok_or_else(|| out_of_range(&time))
+        moved.ok_or_else(|| TimestampError::out_of_range(&time))
     }
-}
-
-/// The error for a time outside the range of [`Timestamp`].
-pub(crate) fn out_of_range(time: &impl fmt::Debug) -> Error {
-    Error::from(Cause::Timestamp {
-        text: format!("{time:?}"),
-        problem: "outside of the years 1677 to 2262".to_owned(),
-    })
 }
 
 impl From<Timestamp> for SystemTime {
     /// ```
     /// use std::time::{Duration, SystemTime};
-    /// use tidalite::Timestamp;
+    /// use tidalite_time::Timestamp;
     /// let time = SystemTime::from(Timestamp::from_secs(-5)?);
     /// assert_eq!(time, SystemTime::UNIX_EPOCH - Duration::from_secs(5));
     /// assert_eq!(Timestamp::try_from(time)?, Timestamp::from_secs(-5)?);
-    /// # Ok::<(), tidalite::Error>(())
+    /// # Ok::<(), tidalite_time::TimestampError>(())
     /// ```
     fn from(t: Timestamp) -> Self {
         let distance = Duration::from_nanos(t.0.unsigned_abs());
@@ -265,31 +259,9 @@ impl fmt::Display for Timestamp {
     }
 }
 
-impl Unit {
-    /// Converts a raw time in steps of this unit to a [`Timestamp`]; `None` if it is out of range.
-    #[must_use]
-    pub fn timestamp(self, raw: i64) -> Option<Timestamp> {
-        let steps = i128::from(raw) - i128::from(self.steps_to_1970());
-        i64::try_from(steps * i128::from(self.nanos()))
-            .ok()
-            .map(Timestamp)
-    }
-
-    /// A raw time in steps of this unit as text: in RFC 3339 if the calendar covers it, otherwise as a bare number.
-    #[must_use]
-    pub fn text(self, raw: i64) -> String {
-        let steps = i128::from(raw) - i128::from(self.steps_to_1970());
-        match jiff::Timestamp::from_nanosecond(steps * i128::from(self.nanos())) {
-            Ok(instant) => instant.to_string(),
-            Err(_) => raw.to_string(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::error::kind::ErrorKind;
 
     #[test]
     fn texts_of_several_forms_mean_the_same() {
@@ -388,7 +360,7 @@ mod tests {
 
     #[test]
     fn steps_and_durations_at_the_edges() {
-        let (least, most) = (Timestamp(i64::MIN), Timestamp(i64::MAX));
+        let (least, most) = (Timestamp::MIN, Timestamp::MAX);
         let nano = Duration::from_nanos(1);
         assert_eq!(
             (most.checked_add(nano), least.checked_sub(nano)),
@@ -406,8 +378,7 @@ mod tests {
             assert_eq!(Timestamp::try_from(SystemTime::from(t)).unwrap(), t);
         }
         let far = SystemTime::from(most) + nano;
-        let kind = |made: Result<Timestamp>| made.map_err(|error| error.kind());
-        assert_eq!(kind(Timestamp::try_from(far)), Err(ErrorKind::InvalidInput));
+        assert!(Timestamp::try_from(far).is_err());
         let of = [
             Timestamp::from_micros,
             Timestamp::from_millis,
@@ -418,7 +389,7 @@ mod tests {
             let most = i64::MAX / step;
             assert_eq!(from(most).unwrap(), Timestamp(most * step));
             for beyond in [most + 1, -most - 1, i64::MIN] {
-                assert_eq!(kind(from(beyond)), Err(ErrorKind::InvalidInput));
+                assert!(from(beyond).is_err());
             }
         }
     }
