@@ -104,11 +104,12 @@ pub use queues::parts::queue_rows;
 pub use queues::push::Pushed;
 pub use queues::read::{DeadLetter, GroupStat, QueueReader, QueueStat};
 pub use queues::recover::{QueueRecovery, recover_queue};
+pub use queues::remove::QueueMaintenance;
 pub use queues::writer::{DEFAULT_GROUP, QueueWriter};
 pub use topics::{
     Filter, FoundMessage, Match, Message, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties,
-    Published, Purged, Qos, RecoveredTopics, Removed, Retained, SearchCounters, SearchOptions,
-    SearchPage, TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TOPIC_PAYLOAD_BYTES_MAX, TopicChange,
-    TopicChanges, TopicCount, TopicList, TopicOptions, TopicSearch, TopicsReader, TopicsStat,
+    Published, Qos, RecoveredTopics, Removed, Retained, SearchCounters, SearchOptions, SearchPage,
+    TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TOPIC_PAYLOAD_BYTES_MAX, TopicChange, TopicChanges,
+    TopicCount, TopicList, TopicOptions, TopicSearch, TopicsMaintenance, TopicsReader, TopicsStat,
     TopicsWriter, matches, part_of_topic_rows, topic_of_bytes, topic_rows,
 };

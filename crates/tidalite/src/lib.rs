@@ -133,9 +133,10 @@ pub mod topics {
     pub use crate::messages::topics_mut::TopicsMut;
     pub use tidalite_messages::{
         Filter, FoundMessage, Match, Message, PROPERTIES_BYTES_MAX, PROPERTY_BYTES_MAX, Properties,
-        Published, Purged, Qos, Removed, Retained, SearchCounters, SearchOptions, SearchPage,
+        Published, Qos, Removed, Retained, SearchCounters, SearchOptions, SearchPage,
         TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX, TOPIC_PAYLOAD_BYTES_MAX, TopicChange, TopicChanges,
-        TopicCount, TopicList, TopicOptions, TopicSearch, TopicsStat, matches, topic_of_bytes,
+        TopicCount, TopicList, TopicOptions, TopicSearch, TopicsMaintenance, TopicsStat, matches,
+        topic_of_bytes,
     };
 }
 
@@ -150,7 +151,8 @@ pub mod queue {
         Answered, BATCH_MAX, CONSUMER_NAME_BYTES_MAX, DEFAULT_GROUP, DeadLetter, DeadReason,
         Delivery, GROUP_NAME_BYTES_MAX, GROUPS_MAX, GroupStart, GroupStat, HEADERS_BYTES_MAX,
         IDEMPOTENCY_KEY_BYTES_MAX, LeaseLimits, NewMessage, ORDERING_KEY_BYTES_MAX, Overflow,
-        PRIORITY_DEFAULT, Pushed, QUEUE_PAYLOAD_BYTES_MAX, QueueMessage, QueueOptions, QueueStat,
+        PRIORITY_DEFAULT, Pushed, QUEUE_PAYLOAD_BYTES_MAX, QueueMaintenance, QueueMessage,
+        QueueOptions, QueueStat,
     };
 }
 

@@ -278,13 +278,8 @@ fn random_run(seed: u64, rule: OnDuplicate) {
         if round % 4 == 3 {
             let mut tx = db.begin_write().unwrap();
             // What has expired is not found, but has rows until it is removed.
-            while !tx
-                .containers("devices")
-                .unwrap()
-                .maintain(50)
-                .unwrap()
-                .is_done
-            {}
+            let mut containers = tx.containers("devices").unwrap();
+            while containers.maintain(50).unwrap().more {}
             tx.commit().unwrap();
             assert_in_step(&db, "devices");
         }
@@ -730,7 +725,7 @@ fn thinning_keeps_one_message_a_step() {
             assert!(done.examined <= limit + 12, "{done:?}");
             tx.commit().unwrap();
             calls += 1;
-            if done.is_done {
+            if !done.more {
                 break;
             }
         }
@@ -846,7 +841,7 @@ fn rows_follow_through_other_rules_for_equal_times() {
     table
         .append(&Append::new("c", Timestamp(start), &kept))
         .unwrap();
-    while !table.maintain(100).unwrap().is_done {}
+    while table.maintain(100).unwrap().more {}
     tx.commit().unwrap();
     assert_in_step(&db, "t");
     let snap = db.begin_read().unwrap();

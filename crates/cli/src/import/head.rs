@@ -174,8 +174,8 @@ fn suggests_time(name: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part))
 }
 
-/// Whether a text may be the unit, the zone or the format of a column of times: it is empty, an abbreviation, or not a
-/// plain word.
+/// Whether a column whose name suggests times has a text that may be their unit, zone or format: it is empty, an
+/// abbreviation, or not a plain word.
 fn has_unit_of_time(names: &[String], units: &[String]) -> bool {
     const WORDS: [&str; 25] = [
         "s", "sec", "second", "seconds", "ms", "us", "ns", "min", "minute", "minutes", "m", "h",

@@ -293,7 +293,7 @@ fn join_small(changed: &mut Changed, before: usize, state: &mut State) {
         }
     }
     let block = joined.encode();
-    // The keys of both may share a shorter prefix than those of each.
+    // If sizes of entries differ, each entry takes more bytes than in a block whose entries have one size.
     if block.len() > BLOCK_BYTES_MAX {
         return;
     }

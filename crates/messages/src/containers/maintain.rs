@@ -43,8 +43,8 @@ pub struct ContainersMaintenance {
     pub freed_containers: Vec<(u32, String)>,
     /// Number of idempotency keys that were forgotten.
     pub forgotten_keys: u64,
-    /// Whether no work is left at this time.
-    pub is_done: bool,
+    /// Whether work remains.
+    pub more: bool,
 }
 
 /// Callback that receives each message that is removed.
@@ -92,7 +92,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         let window = self.options.window_ns();
         done.forgotten_keys = seen::prune(self.root, self.w, window, now, left)?;
         left -= done.forgotten_keys;
-        done.is_done = left > 0;
+        done.more = left == 0;
         if is_changed {
             self.save_state()?;
         }

@@ -28,8 +28,8 @@ pub struct Thinned {
     /// Times of the oldest and the newest message that was changed or removed, for each step or for several
     /// neighbouring steps of one rule. Spans of different rules can overlap.
     pub spans: Vec<(i64, i64)>,
-    /// Whether the rules have been applied to all messages that are old enough.
-    pub is_done: bool,
+    /// Whether there are more messages that are old enough.
+    pub more: bool,
 }
 
 impl<R: PageRead> ContainersReader<R> {
@@ -127,10 +127,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
     /// the keys of the others.
     pub fn thin(&mut self, now: i64, container: &str, examined_max: u64) -> Result<Thinned> {
         let examined_max = examined_max.max(1);
-        let mut thinned = Thinned {
-            is_done: true,
-            ..Thinned::default()
-        };
+        let mut thinned = Thinned::default();
         let mut record = self.record(container)?;
         let (messages, bytes) = (record.messages, record.bytes);
         let key = container_key(record.number);
@@ -150,7 +147,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
                 continue;
             };
             if thinned.examined >= examined_max {
-                thinned.is_done = false;
+                thinned.more = true;
                 break;
             }
             let search = Search {
@@ -165,7 +162,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             };
             let found = search.run(self.root, &*self.w)?;
             thinned.examined += found.examined;
-            thinned.is_done &= found.reached == to;
+            thinned.more |= found.reached != to;
             *done = found.reached;
             self.apply_steps(&mut record, &found.steps, &mut thinned)?;
         }

@@ -12,6 +12,19 @@ use crate::queues::store::{self, heads, heads_from, heads_while};
 use crate::queues::writer::QueueWriter;
 use tidalite_pager::{PageWrite, Result};
 
+/// Result of a maintenance step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueMaintenance {
+    /// Number of messages that were removed because they had expired.
+    pub expired: u64,
+    /// Number of messages that were removed because they were older than the retention.
+    pub aged: u64,
+    /// Number of idempotency keys that were forgotten.
+    pub forgotten_keys: u64,
+    /// Whether work may remain.
+    pub more: bool,
+}
+
 impl<W: PageWrite> QueueWriter<'_, W> {
     /// Number of stored messages.
     pub(crate) fn messages(&self) -> Result<u64> {
@@ -184,16 +197,17 @@ impl<W: PageWrite> QueueWriter<'_, W> {
 
     /// Does periodic maintenance: removes expired messages, messages older than the retention, idempotency keys that
     /// have left the window and messages of dropped groups, and ends lapsed leases and delays. Handles at most `limit`
-    /// messages of each kind, but at least one; returns whether work may remain.
+    /// messages of each kind, but at least one.
     ///
     /// # Errors
     /// `DiskFull`, `Io`; a damaged page.
-    pub fn maintain(&mut self, limit: usize, now: i64) -> Result<bool> {
-        let limit = limit.max(1);
-        let mut has_more = self.expire(limit, now)? == limit;
-        has_more |= self.age(limit, now)? == limit;
+    pub fn maintain(&mut self, limit: u64, now: i64) -> Result<QueueMaintenance> {
+        let limit = usize::try_from(limit.max(1)).unwrap_or(usize::MAX);
+        let expired = self.expire(limit, now)?;
+        let aged = self.age(limit, now)?;
         let window = self.options.window_ns();
-        has_more |= seen::prune(self.root, self.w, window, now, limit)? == limit;
+        let forgotten_keys = seen::prune(self.root, self.w, window, now, limit)?;
+        let mut more = [expired, aged, forgotten_keys].contains(&limit);
         let groups: Vec<_> = self
             .groups
             .iter()
@@ -201,9 +215,9 @@ impl<W: PageWrite> QueueWriter<'_, W> {
             .collect();
         for (name, group) in groups {
             if !group.is_dropped {
-                has_more |= self.fall_due(&name, limit, now)? == limit;
+                more |= self.fall_due(&name, limit, now)? == limit;
             } else if self.purge_row(&name, group.number, limit, now)? {
-                has_more = true;
+                more = true;
             } else {
                 change(self.root, self.w, Part::Groups, &mut |w, table| {
                     table.remove(w, name.as_bytes())
@@ -211,6 +225,11 @@ impl<W: PageWrite> QueueWriter<'_, W> {
                 self.groups.remove(&name);
             }
         }
-        Ok(has_more)
+        Ok(QueueMaintenance {
+            expired: expired as u64,
+            aged: aged as u64,
+            forgotten_keys: forgotten_keys as u64,
+            more,
+        })
     }
 }

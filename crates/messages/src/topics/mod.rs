@@ -78,7 +78,7 @@ pub use options::TopicOptions;
 pub use parts::topic_rows;
 pub use read::{FoundMessage, TopicChanges, TopicsReader, TopicsStat};
 pub use recover::RecoveredTopics;
-pub use remove::{Purged, Removed};
+pub use remove::{Removed, TopicsMaintenance};
 pub use search::TopicSearch;
 pub use write::TopicsWriter;
 

@@ -10,13 +10,13 @@ use crate::topics::write::TopicsWriter;
 use tidalite_base::Corrupt;
 use tidalite_pager::{Error, PageWrite, Result};
 
-/// Result of a purge of expired messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Purged {
-    /// Number of messages that were removed.
-    pub removed: u64,
-    /// Whether the purge reached its limit before all expired messages were removed.
-    pub has_more: bool,
+/// Result of a maintenance step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TopicsMaintenance {
+    /// Number of expired messages that were removed.
+    pub expired: u64,
+    /// Whether work remains.
+    pub more: bool,
 }
 
 /// Result of a removal by filter.
@@ -52,8 +52,9 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
     /// Two descents for each row, and the removal of the message. A row can belong to a message that was published
     /// again with a later expiry; the row then moves to that time, and the message is read and written. Needs memory
     /// for the rows and the keys of their topics, and for one message at a time.
-    pub fn purge_expired(&mut self, now: i64, limit: usize) -> Result<Purged> {
-        let (due, has_more) = self.due(now, limit)?;
+    pub fn maintain(&mut self, now: i64, limit: u64) -> Result<TopicsMaintenance> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let (due, more) = self.due(now, limit)?;
         let mut dead = Vec::new();
         let mut live = Vec::new();
         for due in due {
@@ -84,8 +85,8 @@ impl<W: PageWrite> TopicsWriter<'_, W> {
                 Ok(())
             })?;
         }
-        let removed = self.remove_keys(&dead)?;
-        Ok(Purged { removed, has_more })
+        let expired = self.remove_keys(&dead)?;
+        Ok(TopicsMaintenance { expired, more })
     }
 
     /// The first rows of the expiry index with times up to `now`, and whether there are more.

@@ -146,15 +146,15 @@ impl ContainersMut<'_> {
     }
 
     /// Does a bounded step of maintenance: removes messages that have expired or exceed a maximum, deleted messages
-    /// that can no longer be restored, and old idempotency keys. Reads about `budget` rows. Call it from time to time,
-    /// repeatedly until it is done.
+    /// that can no longer be restored, and old idempotency keys. Reads about `limit` rows. Call it from time to time,
+    /// repeatedly until nothing is left to do.
     ///
     /// # Errors
     /// A damaged page, a full disk.
-    pub fn maintain(&mut self, budget: u64) -> Result<ContainersMaintenance> {
+    pub fn maintain(&mut self, limit: u64) -> Result<ContainersMaintenance> {
         self.txn.free_space();
         self.change(
-            |containers, now| containers.maintain(now, budget, &mut |_| Ok(())),
+            |containers, now| containers.maintain(now, limit, &mut |_| Ok(())),
             |containers, done| {
                 for span in &done.removed {
                     containers.remake(&span.name, (span.from.0, span.to.0))?;

@@ -17,8 +17,8 @@ pub struct ThinnedContainers {
     pub removed: u64,
     /// Number of messages that now stand for several others.
     pub changed: u64,
-    /// Whether all rules have been applied to all messages that are old enough.
-    pub is_done: bool,
+    /// Whether there are more messages that are old enough.
+    pub more: bool,
 }
 
 impl Containers<'_> {
@@ -58,7 +58,7 @@ impl ContainersMut<'_> {
     /// };
     /// devices.set_thinning("pump", Some(&thinning))?;
     /// let done = devices.thin(1_000)?;
-    /// assert_eq!((done.is_done, done.removed), (true, 118));
+    /// assert_eq!((done.more, done.removed), (false, 118));
     /// let first = devices.view()?.get("pump", Timestamp::from_secs(0)?)?;
     /// assert_eq!(first[0].to_json()?, r#"{"level":29.5,"state":"on"}"#);
     /// # Ok::<(), tidalite::Error>(())
@@ -80,10 +80,7 @@ impl ContainersMut<'_> {
     /// # Cost
     /// A descent for each rule of each container with rules, then reads the messages that have become old enough.
     pub fn thin(&mut self, examined_max: u64) -> Result<ThinnedContainers> {
-        let mut all = ThinnedContainers {
-            is_done: true,
-            ..ThinnedContainers::default()
-        };
+        let mut all = ThinnedContainers::default();
         let mut after = None;
         loop {
             let listed = self.view()?.reader.thinned_containers(after, LISTED)?;
@@ -94,14 +91,14 @@ impl ContainersMut<'_> {
             for (_, container) in &listed {
                 let left = examined_max.saturating_sub(all.examined);
                 if left == 0 {
-                    all.is_done = false;
+                    all.more = true;
                     return Ok(all);
                 }
                 let done = self.thin_container(container, left)?;
                 all.examined += done.examined;
                 all.removed += done.removed;
                 all.changed += done.changed;
-                all.is_done &= done.is_done;
+                all.more |= done.more;
             }
         }
     }

@@ -6,8 +6,8 @@ use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use std::time::Duration;
 use tidalite_messages::{
-    Answered, Delivery, GroupStart, LeaseLimits, NewMessage, Pushed, QueueOptions, QueueReader,
-    QueueRecovery, QueueWriter, nanoseconds, recover_queue,
+    Answered, Delivery, GroupStart, LeaseLimits, NewMessage, Pushed, QueueMaintenance,
+    QueueOptions, QueueReader, QueueRecovery, QueueWriter, nanoseconds, recover_queue,
 };
 use tidalite_pager::WriteTxn as PagesMut;
 
@@ -224,11 +224,11 @@ impl<'t> QueueMut<'t> {
 
     /// Does periodic maintenance: removes messages that are expired or too old, forgets idempotency keys, frees the
     /// messages of dropped groups, and ends leases and delays that have lapsed. Handles at most `limit` messages of
-    /// each kind; returns whether work may remain. Leasing does the last of these tasks, too.
+    /// each kind. Call it from time to time, repeatedly until nothing is left to do. Leasing ends lapsed leases, too.
     ///
     /// # Errors
     /// A damaged page, a full disk.
-    pub fn maintain(&mut self, limit: usize) -> Result<bool> {
+    pub fn maintain(&mut self, limit: u64) -> Result<QueueMaintenance> {
         self.txn.free_space();
         self.change(|queue, now| queue.maintain(limit, now))
     }

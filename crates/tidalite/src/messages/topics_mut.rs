@@ -5,8 +5,8 @@ use crate::tables::open_write::Found;
 use crate::txn::write::WriteTxn;
 use crate::types::error::Result;
 use tidalite_messages::{
-    Filter, Message, Published, Purged, RecoveredTopics, Removed, TopicOptions, TopicsReader,
-    TopicsWriter,
+    Filter, Message, Published, RecoveredTopics, Removed, TopicOptions, TopicsMaintenance,
+    TopicsReader, TopicsWriter,
 };
 use tidalite_pager::WriteTxn as PagesMut;
 use tidalite_time::Timestamp;
@@ -143,13 +143,13 @@ impl<'t> TopicsMut<'t> {
     }
 
     /// Removes messages that have expired, at most `limit`. Expired messages are never found, even before this call,
-    /// which frees their space. Call it from time to time, repeatedly until nothing is left.
+    /// which frees their space. Call it from time to time, repeatedly until nothing is left to do.
     ///
     /// # Errors
     /// A damaged page, a full disk.
-    pub fn purge_expired(&mut self, limit: usize) -> Result<Purged> {
+    pub fn maintain(&mut self, limit: u64) -> Result<TopicsMaintenance> {
         self.txn.free_space();
-        self.change(|topics, now| topics.purge_expired(now, limit))
+        self.change(|topics, now| topics.maintain(now, limit))
     }
 
     /// Rebuilds everything except the messages, for topics that may have lost parts.

@@ -73,7 +73,7 @@ fn documents(tx: &mut WriteTxn, messages: &Messages, later: i64) -> Judged<Optio
         restored(&mut table, &mut known, messages.now)
     })?;
     let mut calls = 0;
-    while !table.maintain(STEP).map_err(text)?.is_done {
+    while table.maintain(STEP).map_err(text)?.more {
         calls += 1;
         if calls > CALLS_MAX {
             return Err("maintenance does not end".to_owned());
@@ -137,7 +137,7 @@ fn queue(tx: &mut WriteTxn, messages: &Messages, later: i64) -> Judged {
         }
     }
     let mut calls = 0;
-    while table.maintain(STEP as usize).map_err(text)? {
+    while table.maintain(STEP).map_err(text)?.more {
         calls += 1;
         if calls > CALLS_MAX {
             return Err("maintenance does not end".to_owned());
@@ -238,7 +238,7 @@ fn topics(tx: &mut WriteTxn, messages: &Messages, later: i64) -> Judged {
             None => Ok(()),
         };
     };
-    while (table.purge_expired(STEP as usize).map_err(text)?).has_more {}
+    while table.maintain(STEP).map_err(text)?.more {}
     let known = messages
         .topics
         .as_deref()

@@ -109,7 +109,7 @@ fn change(table: &mut ContainersMut<'_>, step: u32) -> Result<()> {
                 table.set_thinning(name, Some(&thinning))?;
             }
             for _ in 0..STEPS_MAX {
-                if table.thin(BUDGET)?.is_done {
+                if !table.thin(BUDGET)?.more {
                     break;
                 }
             }
@@ -125,7 +125,7 @@ fn change(table: &mut ContainersMut<'_>, step: u32) -> Result<()> {
         }
         8 => {
             for _ in 0..STEPS_MAX {
-                if table.maintain(BUDGET)?.is_done {
+                if !table.maintain(BUDGET)?.more {
                     break;
                 }
             }

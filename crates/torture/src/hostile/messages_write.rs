@@ -92,7 +92,7 @@ fn change_topics(topics: &mut TopicsMut<'_>, step: u32) -> Result<()> {
             }
             Ok(())
         }
-        4 => topics.purge_expired(MOST).map(drop),
+        4 => topics.maintain(MOST as u64).map(drop),
         5 => {
             let mut options = topics.options()?;
             options.feed_changes = 5;
@@ -200,7 +200,7 @@ fn change_queue(queue: &mut QueueMut<'_>, step: u32) -> Result<()> {
         }
         8 => {
             for _ in 0..MOST {
-                if !queue.maintain(20)? {
+                if !queue.maintain(20)?.more {
                     break;
                 }
             }

@@ -41,7 +41,7 @@ pub(super) fn maintain(args: &ContainerUpkeepArgs, terminal: &mut Terminal<'_>) 
         all.freed_containers += done.freed_containers.len() as u64;
         all.forgotten_keys += done.forgotten_keys;
         all.thinned += thinned.removed;
-        if done.is_done && thinned.is_done {
+        if !done.more && !thinned.more {
             break;
         }
     }

@@ -68,7 +68,9 @@ pub(super) fn purge(args: &QueuePurgeArgs, terminal: &mut Terminal<'_>) -> Outco
 pub(super) fn maintain(args: &QueueMaintainArgs, terminal: &mut Terminal<'_>) -> Outcome {
     let place = args.place.place();
     let db = place.open_to_write()?;
-    let lost = repeated(&place, &db, &mut |queue| queue.maintain(REMOVED_AT_ONCE))?;
+    let lost = repeated(&place, &db, &mut |queue| {
+        queue.maintain(REMOVED_AT_ONCE as u64).map(|done| done.more)
+    })?;
     place.close(db)?;
     let messages = plural(lost, "message", "messages");
     told(

@@ -135,11 +135,11 @@ pub(super) fn purge(args: &TopicPurgeArgs, terminal: &mut Terminal<'_>) -> Outco
     let mut removed = 0;
     loop {
         let mut tx = place.begin(&db)?;
-        let purged = topics_mut(&place, &mut tx)?.purge_expired(REMOVED_AT_ONCE as usize);
-        let purged = purged.map_err(|error| place.fail(&error))?;
+        let done = topics_mut(&place, &mut tx)?.maintain(REMOVED_AT_ONCE);
+        let done = done.map_err(|error| place.fail(&error))?;
         place.commit(tx)?;
-        removed += purged.removed;
-        if !purged.has_more {
+        removed += done.expired;
+        if !done.more {
             break;
         }
     }

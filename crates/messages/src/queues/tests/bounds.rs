@@ -100,7 +100,7 @@ fn only_the_oldest_messages_are_read() {
 fn calls_without_work_end() {
     let mut table = Table::new(1024, QueueOptions::default());
     table.write().push(&NewMessage::new(b"x"), 0).unwrap();
-    assert!(!table.write().maintain(0, 0).unwrap());
+    assert!(!table.write().maintain(0, 0).unwrap().more);
     let ids = [u64::MAX, 2, u64::MAX - 70];
     let found = table.write().ack("default", "one", &ids, 0).unwrap();
     assert_eq!(found, [Unknown; 3]);

@@ -312,7 +312,7 @@ impl Run {
                 assert_eq!(more, !self.model.groups[group].open.is_empty());
             }
             _ => {
-                assert!(!queue.maintain(10_000, now).unwrap());
+                assert!(!queue.maintain(10_000, now).unwrap().more);
                 self.model.maintain(now);
             }
         }

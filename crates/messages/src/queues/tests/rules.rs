@@ -354,7 +354,7 @@ fn each_group_gets_every_message() {
     }
     // Without a group, messages are kept; messages of dropped groups are removed.
     let waits = table.push(message(b"waits"), 0);
-    assert!(!table.write().maintain(10, 0).unwrap());
+    assert!(!table.write().maintain(10, 0).unwrap().more);
     assert_eq!(table.read().stat().unwrap().messages, 1);
     assert_eq!(table.lease("one", 0), [waits]);
     assert_eq!(table.read().group_names(), ["default"]);
@@ -373,15 +373,15 @@ fn long_work_is_done_in_steps() {
     };
     table.write().push_many(&[expiring; 25], 0).unwrap();
     table.write().push_many(&[message(b"y"); 25], 0).unwrap();
-    assert!(!table.write().maintain(10, 49).unwrap());
+    assert!(!table.write().maintain(10, 49).unwrap().more);
     let mut steps = 0;
-    while table.write().maintain(10, 50).unwrap() {
+    while table.write().maintain(10, 50).unwrap().more {
         steps += 1;
         table.assert_whole();
     }
     let stat = table.read().stat().unwrap();
     assert_eq!((steps, stat.expired, stat.messages), (2, 25, 25));
-    while table.write().maintain(10, 1000).unwrap() {}
+    while table.write().maintain(10, 1000).unwrap().more {}
     assert_eq!(table.read().stat().unwrap().aged, 25);
     table.write().push_many(&[message(b"z"); 25], 1000).unwrap();
     assert!(table.write().purge_group("default", 10, 1000).unwrap());

@@ -238,7 +238,7 @@ fn random_bytes_in_rows_cause_no_panic() {
             }
             let _ = reader.changes(0, 1000);
         }
-        let _ = table.writer().purge_expired(1000, 1000);
+        let _ = table.writer().maintain(1000, 1000);
         let _ = table
             .writer()
             .publish(2, &Message::new("a/1/1", b"new"), true);

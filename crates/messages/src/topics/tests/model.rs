@@ -375,14 +375,14 @@ fn random_operations(seed: u64) {
                 // A short feed does not show the order of all changes, which depends on the steps of the purge.
                 let is_short = (1..10_000).contains(&feed_changes);
                 let limit = if is_short {
-                    usize::MAX
+                    u64::MAX
                 } else {
-                    1 + rng.index(20)
+                    1 + rng.below(20)
                 };
                 let mut has_more = true;
                 let before = table.reader().stat().unwrap().messages;
                 while has_more {
-                    has_more = table.writer().purge_expired(now, limit).unwrap().has_more;
+                    has_more = table.writer().maintain(now, limit).unwrap().more;
                 }
                 let dead: Vec<String> = {
                     let is_dead = |kept: &Kept| kept.expires.is_some_and(|at| at <= now);

@@ -196,10 +196,10 @@ fn expired_messages_are_hidden_at_once_and_purged_in_steps() {
     assert_eq!(found(&table.reader(), &["a/+"], 99).len(), 40);
     assert_eq!(found(&table.reader(), &["a/+"], 100).len(), 39);
     assert!(table.reader().get("a/0", 100).unwrap().is_none());
-    let purged = table.writer().purge_expired(109, 4).unwrap();
-    assert_eq!((purged.removed, purged.has_more), (4, true));
-    let purged = table.writer().purge_expired(109, 100).unwrap();
-    assert_eq!((purged.removed, purged.has_more), (6, false));
+    let done = table.writer().maintain(109, 4).unwrap();
+    assert_eq!((done.expired, done.more), (4, true));
+    let done = table.writer().maintain(109, 100).unwrap();
+    assert_eq!((done.expired, done.more), (6, false));
     table.assert_whole();
     // A message that has already expired on arrival removes the previous message.
     let dead = Message {
@@ -232,14 +232,14 @@ fn the_expiry_index_stays_untouched_while_a_topic_is_published_again() {
     assert_eq!(publish(&mut table, 2, Some(150)), Some(100));
     assert_eq!(publish(&mut table, 3, Some(180)), Some(100));
     // The time of the row has passed, but the message has not expired.
-    let purged = table.writer().purge_expired(120, 10).unwrap();
-    assert_eq!((purged.removed, purged.has_more), (0, false));
+    let done = table.writer().maintain(120, 10).unwrap();
+    assert_eq!((done.expired, done.more), (0, false));
     table.assert_whole();
-    assert_eq!(table.writer().purge_expired(179, 10).unwrap().removed, 0);
+    assert_eq!(table.writer().maintain(179, 10).unwrap().expired, 0);
     assert_eq!(publish(&mut table, 4, Some(90)), Some(90));
     assert_eq!(publish(&mut table, 5, None), None);
     assert_eq!(publish(&mut table, 6, Some(50)), Some(50));
-    assert_eq!(table.writer().purge_expired(50, 10).unwrap().removed, 1);
+    assert_eq!(table.writer().maintain(50, 10).unwrap().expired, 1);
     table.assert_whole();
 }
 
@@ -376,7 +376,7 @@ fn one_publish_reads_few_pages_of_a_large_table() {
     table.publish(&[("device/77/value", "new")]);
     assert!(pages(&table) - before < 40, "{}", pages(&table) - before);
     let before = pages(&table);
-    assert!(table.writer().purge_expired(i64::MAX, 100).unwrap().removed == 0);
+    assert!(table.writer().maintain(i64::MAX, 100).unwrap().expired == 0);
     assert!(pages(&table) - before < 20);
 }
 
@@ -465,8 +465,8 @@ fn a_purge_keeps_messages_with_a_later_expiry_whole() {
         }
     }
     for has_more in [true, true, false] {
-        let purged = table.writer().purge_expired(120, 3).unwrap();
-        assert_eq!((purged.removed, purged.has_more), (0, has_more));
+        let done = table.writer().maintain(120, 3).unwrap();
+        assert_eq!((done.expired, done.more), (0, has_more));
         table.assert_whole();
     }
     let reader = table.reader();
@@ -478,6 +478,6 @@ fn a_purge_keeps_messages_with_a_later_expiry_whole() {
             (&payload[..], "client")
         );
     }
-    assert_eq!(table.writer().purge_expired(150, 100).unwrap().removed, 9);
+    assert_eq!(table.writer().maintain(150, 100).unwrap().expired, 9);
     table.assert_whole();
 }

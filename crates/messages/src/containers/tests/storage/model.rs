@@ -457,8 +457,8 @@ impl Run {
                 let (_, free_at, _) = dropped.remove(at.unwrap());
                 assert!(free_at <= now);
             }
-            if done.is_done || !ends {
-                self.forget_free(done.is_done);
+            if !done.more || !ends {
+                self.forget_free(!done.more);
                 break;
             }
         }

@@ -149,7 +149,7 @@ fn expired_messages_cannot_be_seen_before_they_are_removed() {
             Ok(())
         })
         .unwrap();
-    assert!(done.is_done);
+    assert!(!done.more);
     assert_eq!(removed, [0]);
     let done = table.writer().maintain(150, 100, &mut |_| Ok(())).unwrap();
     assert_eq!((done.expired, done.removed[0].from), (1, Timestamp(50)));
@@ -425,7 +425,7 @@ fn options_hold_for_stored_messages() {
         steps += 1;
         let done = table.writer().maintain(110, 50, &mut |_| Ok(())).unwrap();
         table.assert_whole();
-        if done.is_done {
+        if !done.more {
             break;
         }
     }
@@ -452,7 +452,7 @@ fn rotation_passes_protected_messages() {
         table.append(0, "x", time, &[]);
     }
     let done = table.writer().maintain(0, 10_000, &mut |_| Ok(())).unwrap();
-    assert!(done.is_done);
+    assert!(!done.more);
     let info = table.reader().container("x").unwrap().unwrap();
     assert_eq!((info.messages, info.protected_messages), (803, 801));
     assert_eq!(
@@ -543,12 +543,7 @@ fn a_table_without_containers_is_empty() {
             .is_empty()
     );
     assert!(is_refused(&table.writer().drop_container(0, "x")));
-    assert!(
-        table
-            .writer()
-            .maintain(0, 1, &mut |_| Ok(()))
-            .unwrap()
-            .is_done
-    );
+    let done = table.writer().maintain(0, 1, &mut |_| Ok(())).unwrap();
+    assert!(!done.more);
     table.assert_whole();
 }

@@ -114,7 +114,7 @@ fn a_step_that_does_not_fit_into_one_message_stays() {
         ],
     );
     let thinned = thin(&mut table, 1000, 1000);
-    assert!(thinned.is_done);
+    assert!(!thinned.more);
     assert_eq!((thinned.changed, thinned.removed), (1, 1));
     assert_eq!(thinned.spans, [(310, 311)]);
     assert_eq!(table.times("x", 0), [1, 2, 3, 4, 110, 111, 210, 211, 310]);
@@ -156,7 +156,7 @@ fn expired_messages_are_not_merged_with_others() {
     let items = [45, 46, 55, 56, 57].map(|time| ("x", time, doc(&[("n", time)])));
     table.append_all(0, &items);
     let thinned = thin(&mut table, 1050, 1000);
-    assert_eq!((thinned.removed, thinned.is_done), (2, true));
+    assert_eq!((thinned.removed, thinned.more), (2, false));
     assert_eq!(table.documents("x", 1050), [(55, 0, doc(&[("n", 57)]))]);
     assert_eq!(table.times("x", 0), [45, 46, 55]);
 }
@@ -178,7 +178,7 @@ fn a_call_is_bounded_among_protected_messages() {
             calls += 1;
             examined += thinned.examined;
             removed += thinned.removed;
-            if thinned.is_done {
+            if !thinned.more {
                 break;
             }
             assert!(calls < 60, "every {every}, step {step}");
@@ -214,7 +214,7 @@ fn a_large_step_is_thinned_in_parts() {
             let thinned = table.writer().thin(10_000_000, "x", examined_max).unwrap();
             assert!(thinned.examined < 10_100 || examined_max == u64::MAX);
             calls += 1;
-            if thinned.is_done {
+            if !thinned.more {
                 break;
             }
             assert!(calls < 10);

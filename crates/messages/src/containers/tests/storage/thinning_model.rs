@@ -206,7 +206,7 @@ fn random_messages_are_thinned_as_documented() {
                     assert_eq!(thinned.removed, stored - model.len() as u64);
                     totals[0] += thinned.changed;
                     totals[1] += thinned.removed;
-                    totals[2] += u64::from(!thinned.is_done);
+                    totals[2] += u64::from(thinned.more);
                 }
                 _ => {
                     let mut writer = table.writer();

@@ -49,7 +49,7 @@ pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) ->
     let all = Arc::make_mut(messages.containers.get_or_insert_default());
     // The result does not show which expired messages were removed to make room, so there are none.
     let mut table = tx.containers_with(DEVICES, &options::of_table())?;
-    while !table.maintain(BUDGET)?.is_done {}
+    while table.maintain(BUDGET)?.more {}
     all.maintain(now);
     let limits = LeaseLimits::messages(limit);
     let done = tx.hand_over(JOBS, group, limits, DEVICES, &mut |message| {

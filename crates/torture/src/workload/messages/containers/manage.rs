@@ -74,7 +74,7 @@ impl One<'_, '_> {
         let before = self.messages();
         self.all.thin(self.now);
         let removed = before - self.messages();
-        assert_eq!((thinned.is_done, thinned.removed), (true, removed));
+        assert_eq!((thinned.more, thinned.removed), (false, removed));
         Ok(())
     }
 
@@ -92,7 +92,7 @@ impl One<'_, '_> {
             let left = left_of(&self.table)?;
             self.all.reduce_to(&left, self.now);
             assert_eq!(self.all.left(), left, "only what is due is removed");
-            if done.is_done {
+            if !done.more {
                 self.all.maintain(self.now);
                 assert_eq!(self.all.left(), left, "all that is due is removed");
                 break;
