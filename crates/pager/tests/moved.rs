@@ -13,6 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tidalite_pager::{DiskError, Durability, Error, OpenMode, Options, Pager};
 use tidalite_testkit::rng::{Rng, mix};
@@ -27,6 +28,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum time in nanoseconds until a process notices that the file was renamed: 20 ms, and two ticks of a coarse
 /// clock.
 const NOTICED_NS: u64 = 40_000_000;
+
+/// Held while a child process starts, and by a test whose files no child may hold open. Until it runs its own program, a
+/// child has a copy of each open file of this process, with its locks.
+static STARTING: Mutex<()> = Mutex::new(());
+
+fn starting() -> MutexGuard<'static, ()> {
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 struct Folder(PathBuf);
 
@@ -180,6 +189,7 @@ struct Process {
 
 impl Process {
     fn start(role: &str, path: &Path) -> Self {
+        let starting = starting();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "role_of_a_child",
@@ -193,6 +203,7 @@ impl Process {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        drop(starting);
         let out = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, out }
     }
@@ -339,6 +350,7 @@ fn no_flush_acknowledges_commits_after_the_file_was_moved() {
 fn lazy_commits_do_not_apply_to_a_file_restored_over_theirs() {
     tidalite_testkit::watch();
     let folder = Folder::new("moved-weak");
+    let _no_child = starting();
     let (path, backup) = (folder.file(), folder.at("backup.tdl"));
     create(&path);
     fs::copy(&path, &backup).unwrap();
