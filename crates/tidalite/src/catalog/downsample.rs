@@ -20,7 +20,7 @@ use crate::types::schema::Schema;
 /// Replacement of old rows by figures of windows; part of a [`Retention`](crate::retention::Retention) policy.
 ///
 /// The rows of the windows are stored in a series of their own: its metric is the metric of the source, a dot and the
-/// suffix; its tags are those of the source (`power{farm="hb"}` and `power.1h{farm="hb"}`). A row has the start of its
+/// suffix; it has the tags of the source (`power{farm="hb"}` and `power.1h{farm="hb"}`). A row has the start of its
 /// window as its time, and a column for each numeric column of the source and figure: `mean(speed)`; plain `mean` for a
 /// column called `value`. Numbers are nullable floats, counts integers. The annotation `downsampled` of that series
 /// says how far the source is replaced; it must not be changed.

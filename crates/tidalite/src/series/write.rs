@@ -354,8 +354,8 @@ impl<'t> SeriesMut<'t> {
     /// series' unit at or before that time.
     ///
     /// # Errors
-    /// `Schema` if the columns of the series differ from those of the record, or if the record's time is a number and
-    /// the series has another unit; a full disk.
+    /// `Schema` if series and record have different columns, or if the record's time is a number and the series has
+    /// another unit; a full disk.
     #[inline]
     pub fn insert_record<R: Record>(&mut self, record: &R) -> Result<()> {
         self.txn.open[self.index].expect_record(R::schema, R::ANY_UNIT)?;

@@ -20,7 +20,7 @@ const KINDS: u32 = 12;
 
 pub(super) fn containers(db: &Database, name: &str) -> Result<()> {
     steps(db, KINDS, |tx, step| {
-        // The time is that of the newest commit, long ago, so deleted messages can still be restored. In the second
+        // The clock stands at the newest commit, long ago, so deleted messages can still be restored. In the second
         // half of the steps everything has expired.
         if step >= KINDS / 2 {
             tx.confirm_clock();

@@ -374,14 +374,17 @@ fn long_work_is_done_in_steps() {
     table.write().push_many(&[expiring; 25], 0).unwrap();
     table.write().push_many(&[message(b"y"); 25], 0).unwrap();
     assert!(!table.write().maintain(10, 49).unwrap().more);
-    let mut steps = 0;
-    while table.write().maintain(10, 50).unwrap().more {
-        steps += 1;
+    for (expired, more) in [(10, true), (10, true), (5, false)] {
+        let done = table.write().maintain(10, 50).unwrap();
+        assert_eq!((done.expired, done.aged, done.more), (expired, 0, more));
         table.assert_whole();
     }
     let stat = table.read().stat().unwrap();
-    assert_eq!((steps, stat.expired, stat.messages), (2, 25, 25));
-    while table.write().maintain(10, 1000).unwrap().more {}
+    assert_eq!((stat.expired, stat.messages), (25, 25));
+    for (aged, more) in [(10, true), (10, true), (5, false)] {
+        let done = table.write().maintain(10, 1000).unwrap();
+        assert_eq!((done.expired, done.aged, done.more), (0, aged, more));
+    }
     assert_eq!(table.read().stat().unwrap().aged, 25);
     table.write().push_many(&[message(b"z"); 25], 1000).unwrap();
     assert!(table.write().purge_group("default", 10, 1000).unwrap());

@@ -1,5 +1,5 @@
-//! Random operations on a queue with several groups and consumers. One operation is a complete step of a consumer; the
-//! next step, in the next transaction and perhaps after a crash, may be that of another consumer.
+//! Random operations on a queue with several groups and consumers. One operation is a complete step of a consumer;
+//! another consumer may take the next step, in the next transaction and perhaps after a crash.
 
 use crate::model::Messages;
 use crate::model::clock::UNIT;

@@ -54,8 +54,8 @@ impl Containers {
         }
     }
 
-    /// Removes what is due until the model has only what is in `left`. The deletions of dropped containers are not in
-    /// it; those that are due are determined when the container is restored.
+    /// Removes due messages, deletions and containers until the model has only the contents of `left`. The deletions of
+    /// dropped containers are not in `left`; which of them are due is determined when the container is restored.
     pub(crate) fn reduce_to(&mut self, left: &Left, now: i64) {
         for (name, container) in &mut self.live {
             let Some((messages, deletions)) = left.live.get(name) else {
