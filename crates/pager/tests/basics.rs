@@ -1,7 +1,5 @@
 //! Tests that create a file, write it, read it under snapshots, reopen it and check it; freed pages must be reused.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 use tidalite_pager::{
     Check, Durability, Error, Kind, MemoryStorage, Options, PageRead, PageWrite, Pager, Ptr,

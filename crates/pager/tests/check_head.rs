@@ -1,13 +1,9 @@
 //! Tests of the check of the blocks at the head of a file: traces of a crash must be notes, damage must be a problem.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, app, apply, id_of, root_of};
 use std::sync::Arc;
 use tidalite_pager::{CheckReport, Durability, Options, Pager, Storage};
 use tidalite_testkit::SimDisk;
-use toy::{app, apply, id_of, root_of};
 
 const BLOCK: usize = 4096;
 

@@ -1,6 +1,5 @@
 //! Tests of rarely used options: reuse of the most recently freed pages, overwriting freed pages with a pattern,
 //! readahead, and opening at the meta record before the newest.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,13 +1,9 @@
 //! Simulates power failures after every operation of random runs, and proves that these tests find deliberate bugs.
 //!
-//! To run more seeds: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test crash power -- --nocapture`. To
+//! To run more seeds: `TIDALITE_CRASH_SEEDS=1000 cargo test -p tidalite-pager --test unwatched crash::a_power -- --nocapture`. To
 //! repeat one seed: `TIDALITE_CRASH_SEED=17`.
 
-#[path = "toy/crash.rs"]
-mod harness;
-mod toy;
-
-use harness::{Tally, examine, record};
+use crate::harness::crash::{Tally, examine, record};
 use tidalite_pager::seeded::Bug;
 use tidalite_testkit::{Deliberate, Mistake};
 

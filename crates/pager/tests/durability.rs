@@ -1,10 +1,7 @@
 //! Tests of the guarantees of each kind of commit, without crashes: tickets, lazy commits across reopening, automatic
 //! syncs, failed syncs. (For the redo log see tests/redo.rs, for crashes tests/crash.rs and tests/lazy.rs.)
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, SLOTS, app, apply, id_of, options, problems, read, root_of};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,7 +11,6 @@ use tidalite_pager::{
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk, Tap};
-use toy::{SLOTS, app, apply, id_of, options, problems, read, root_of};
 
 fn open(disk: &Arc<SimDisk>, options: &Options) -> Pager {
     Pager::open_storage(disk.clone(), options).unwrap()

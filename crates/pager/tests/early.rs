@@ -2,8 +2,6 @@
 //! pages are written, they are changed again, freed, or retained by a savepoint or a reader of uncommitted data; some
 //! transactions are rolled back.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;

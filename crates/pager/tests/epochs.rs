@@ -1,14 +1,10 @@
 //! Tests of savepoints and readers of uncommitted data, compared with a model, while pages are written early.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, Content, app, apply, changes, options, problems, read, root_of};
 use std::sync::Arc;
 use tidalite_pager::{Durability, Error, Kind, Options, PageRead, PageWrite, Pager, Ptr};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Monitor, SimDisk};
-use toy::{Content, app, apply, changes, options, problems, read, root_of};
 
 fn pager(dirty_pages: usize) -> Pager {
     let options = Options {

@@ -1,7 +1,5 @@
 //! Tests that each reason for which a file cannot be opened has a clear error of its own.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;

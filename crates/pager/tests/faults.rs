@@ -3,20 +3,14 @@
 //! compaction and images. A failure either rolls a transaction back or poisons the file. The commit found later is
 //! exactly the acknowledged one, or a later commit with a meta record. Another test flips bits, which must be
 //! repaired or reported.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "toy/days.rs"]
-mod days;
-#[path = "toy/exact.rs"]
-mod exact;
-#[path = "toy/faulty.rs"]
-mod faulty;
-mod toy;
-
-use days::{Day, Tally, at_every_call, undisturbed};
-use faulty::Step::{
+use crate::harness::days::{Day, Tally, at_every_call, undisturbed};
+use crate::harness::faulty::Step::{
     Check, Checkpoint, Commit, Compact, Doze, GoOn, Hold, HoldEvictable, Image, LetGo, Park, Pin,
     Read, RollBack, Savepoint, Small, Sync, Ticket, Unpark, Unpin, Wait,
+};
+use crate::toy::{
+    self, Content, app, apply, changes, is_disk_error, options, problems, read, root_of,
 };
 use std::sync::Arc;
 use tidalite_pager::Durability::{Durable, Lazy, OneFlush};
@@ -24,7 +18,6 @@ use tidalite_pager::seeded::Bug;
 use tidalite_pager::{DiskError, Durability, Error, Pager, Storage};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Deliberate, Fault, FaultKind, Mistake, Monitor, SimDisk};
-use toy::{Content, app, apply, changes, is_disk_error, options, problems, read, root_of};
 
 fn open(disk: &Arc<SimDisk>) -> Result<Pager, Error> {
     let monitor = Monitor::new(Arc::clone(disk) as Arc<dyn Storage>);

@@ -1,10 +1,7 @@
 //! Tests with files that are damaged on purpose and whose checksums are all corrected. They must not cause a panic or
 //! a hang; impossible values must cause typed errors.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, app, apply, changes, id_of, options, problems, read, root_of};
 use std::sync::Arc;
 use tidalite_base::{TxnId, checksum, get_u64, put_u64};
 use tidalite_pager::{
@@ -12,7 +9,6 @@ use tidalite_pager::{
     seal_block,
 };
 use tidalite_testkit::rng::Rng;
-use toy::{app, apply, changes, id_of, options, problems, read, root_of};
 
 const BLOCK: usize = 4096;
 /// Offsets of fields in meta records and free-space pages, as sections 3 and 4 of docs/format.md state.

@@ -1,8 +1,6 @@
 //! Tests of a transaction that changes pages in place while a background thread writes other pages. Late writes of
 //! the thread must not overwrite the pages changed in place.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

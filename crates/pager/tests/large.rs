@@ -1,7 +1,7 @@
 //! Tests of the second file under power failures: commits must be complete on both disks, whichever of the disks
 //! loses writes.
 //!
-//! To run more seeds: `TIDALITE_LARGE_SEEDS=100 cargo test -p tidalite-pager --test large -- --nocapture`.
+//! To run more seeds: `TIDALITE_LARGE_SEEDS=100 cargo test -p tidalite-pager --test suite large:: -- --nocapture`.
 
 use std::io;
 use std::sync::{Arc, Mutex};

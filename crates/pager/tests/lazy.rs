@@ -1,13 +1,9 @@
 //! Tests of lazy commits, tickets and group commit under power failures and kills, and the proof that these tests
 //! find deliberate bugs.
 //!
-//! To repeat one seed: `TIDALITE_CRASH_SEED=17 cargo test -p tidalite-pager --test lazy crash`.
+//! To repeat one seed: `TIDALITE_CRASH_SEED=17 cargo test -p tidalite-pager --test unwatched lazy::a_crash`.
 
-#[path = "toy/lazy.rs"]
-mod harness;
-mod toy;
-
-use harness::{Tally, examine, watch};
+use crate::harness::lazy::{Tally, examine, watch};
 use tidalite_pager::seeded::{Bug, LAZY_BUGS};
 use tidalite_testkit::{Deliberate, Mistake};
 

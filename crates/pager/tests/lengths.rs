@@ -1,5 +1,4 @@
 //! Tests of two handles on one file: neither handle may rely on space that the other has truncated.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
 use tidalite_pager::{

@@ -1,10 +1,7 @@
 //! Tests of lost durable commits, when the damage exceeds the redundancy of the file: each open must report the loss,
 //! and the evidence must not be overwritten without consent.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, app, apply, id_of, problems, read, root_of};
 use std::io;
 use std::sync::{Arc, Mutex};
 use tidalite_pager::{
@@ -13,7 +10,6 @@ use tidalite_pager::{
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Hook, SimDisk, forward_storage};
-use toy::{app, apply, id_of, problems, read, root_of};
 
 const BLOCK: usize = 4096;
 /// Block numbers of the two copies of a meta record, for each of the two pairs.

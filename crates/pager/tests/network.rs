@@ -1,8 +1,6 @@
 //! Tests that a database on a network file system, to which other computers may write, can be opened only
 //! exclusively.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::path::Path;
 use tidalite_disk::storage::network::pretend;

@@ -1,9 +1,6 @@
 //! Tests of readers that keep their snapshot, of readers that may be evicted, and of the callbacks of the writer.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{SLOTS, app, apply, id_of, options, problems, read, root_of};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +12,6 @@ use tidalite_pager::{
 };
 use tidalite_testkit::Monitor;
 use tidalite_testkit::rng::Rng;
-use toy::{SLOTS, app, apply, id_of, options, problems, read, root_of};
 
 fn open(options: &Options) -> Pager {
     Pager::open_storage(Monitor::new(Arc::new(MemoryStorage::new())), options).unwrap()

@@ -1,16 +1,12 @@
 //! Tests of the redo log: when it is used, its cost, its guarantees, and damage to it. (For crashes see
 //! tests/crash.rs and tests/lazy.rs.)
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, app, apply, id_of, problems, read, root_of};
 use std::sync::Arc;
 use std::time::Duration;
 use tidalite_base::TxnId;
 use tidalite_pager::{Durability, LockMemory, Options, PageWrite, Pager, RawFile};
 use tidalite_testkit::SimDisk;
-use toy::{app, apply, id_of, problems, read, root_of};
 
 const BLOCK: usize = 4096;
 

@@ -1,16 +1,12 @@
 //! Tests of the second file with several handles: a handle that lacks the second file, or has another one, must not
 //! write. They also cover read errors of the second file.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, app, apply, options, read, root_of};
 use std::sync::Arc;
 use tidalite_pager::{
     DiskError, Durability, Error, LockMemory, Options, PageRead, PageWrite, Pager,
 };
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
-use toy::{app, apply, options, read, root_of};
 
 fn open(first: &Arc<SimDisk>, second: Option<&Arc<SimDisk>>, memory: &LockMemory) -> Pager {
     let options = Options {

@@ -1,9 +1,6 @@
 //! Tests of the costs of small transactions by counters: pages that a commit allocates, writes and retains.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy;
 use std::sync::Arc;
 use tidalite_pager::{Durability, Kind, Options, PageWrite, Pager, Snapshot};
 use tidalite_testkit::SimDisk;

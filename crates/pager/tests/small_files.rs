@@ -1,8 +1,6 @@
 //! Tests of small files: their length, growth steps, the reserve for transactions that free space, and the empty redo
 //! log after closing.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 use tidalite_pager::{Durability, Kind, Options, PageRead, PageWrite, Pager, Ptr, Storage};
 use tidalite_testkit::{Fault, FaultKind, SimDisk};

@@ -2,17 +2,13 @@
 //! The operations are: file growth that is not synced, the write of a meta record of which one copy is not on the
 //! medium yet, and the write of a meta record that contains the commits of the redo log.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
 use std::io::{self, Cursor, Read, Write};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use tidalite_pager::{Durability, Error, LockMemory, Options, Pager, Storage, Ticket, restore};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Hook, Op, Replay, SimDisk, Tap, forward_storage};
-use toy::{Content, SLOTS, app, apply, id_of, options, read, root_of};
 
 /// Number of power failures simulated in each situation.
 const SEEDS: u64 = 24;

@@ -2,16 +2,8 @@
 //! never be mistaken for the newest. In another test every read of a process fails in turn: an unreadable block must
 //! cause a typed error, and nothing may be lost.
 
-#[path = "toy/days.rs"]
-mod days;
-#[path = "toy/exact.rs"]
-mod exact;
-#[path = "toy/faulty.rs"]
-mod faulty;
-mod toy;
-
-use days::{Day, Tally, at_every_call};
-use faulty::Step::{
+use crate::harness::days::{Day, Tally, at_every_call};
+use crate::harness::faulty::Step::{
     Check, Commit, Compact, Hold, HoldEvictable, Image, LetGo, Pin, Read, Small, Sync, Ticket, Wait,
 };
 use std::io;

@@ -1,17 +1,13 @@
 //! Tests of a commit that is named only by the lock file. Such a commit must be verified before use, with everything
 //! that it points to: pinned versions, the table of pins, the clock, and the free-space lists.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, SLOTS, app, apply, id_of, problems, read, root_of};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tidalite_pager::{Durability, LockMemory, Options, PageRead, Pager, Ticket, Verifier};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Replay, SimDisk};
-use toy::{SLOTS, app, apply, id_of, problems, read, root_of};
 
 /// Number of bytes that a medium writes atomically.
 const SECTOR: usize = 512;

@@ -1,16 +1,12 @@
 //! Tests of the pages of commits with `Durability::None`, which are only in memory: with each kind of reader, before
 //! each kind of commit, on a full disk, and after the file is closed without a sync.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, Content};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidalite_pager::{DiskError, Durability, Error, Options, PageRead, Pager, Snapshot};
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, SimDisk};
-use toy::Content;
 
 /// Place of the database: a simulated disk, or a file, mapped or not.
 enum Place {

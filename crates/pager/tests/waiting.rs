@@ -1,10 +1,7 @@
 //! Tests of durability and waiting across transactions: syncs that cover commits of other handles, tickets with
 //! timeouts, the background flusher, and the writer lock after a failed sync.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-mod toy;
-
+use crate::toy::{self, app, apply, id_of, options, read, root_of};
 use std::fs;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -16,7 +13,6 @@ use tidalite_pager::{
 };
 use tidalite_testkit::rng::Rng;
 use tidalite_testkit::{Fault, FaultKind, Replay, SimDisk};
-use toy::{app, apply, id_of, options, read, root_of};
 
 fn open(disk: &Arc<SimDisk>, memory: &LockMemory, options: &Options) -> Pager {
     Pager::open_storage_with(disk.clone(), memory, options).unwrap()

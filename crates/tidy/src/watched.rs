@@ -47,7 +47,7 @@ const WITHOUT: [(&str, &str); 6] = [
         "records that no writer makes, which a writer then stands on",
     ),
     (
-        "crates/pager/tests/toy/",
+        "crates/pager/tests/harness/",
         "the crash search looks for bugs that break the protocol; its sound runs are watched by themselves",
     ),
 ];

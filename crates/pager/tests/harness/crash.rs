@@ -2,9 +2,7 @@
 //! is opened again, the power also fails during that, and the commit that is found is compared with the promises of
 //! durability.
 
-#![allow(unreachable_pub, reason = "shared by several test programs")]
-
-use super::toy::{
+use crate::toy::{
     Content, apply, changes, describe, id_of, options, problems, problems_read_only, read, root_of,
 };
 use std::collections::HashMap;
@@ -62,7 +60,7 @@ pub fn record(seed: u64, commits: u64, watch: bool) -> Result<Run, String> {
             base: Vec::new(),
             ops: Vec::new(),
         },
-        history: HashMap::from([(0, vec![0; super::toy::SLOTS])]),
+        history: HashMap::from([(0, vec![0; crate::toy::SLOTS])]),
         first: vec![0],
     };
     let mut id = 0;
@@ -157,7 +155,7 @@ fn commit(
     } else {
         Durability::None
     };
-    txn.commit(&super::toy::app(&root, id), durability)
+    txn.commit(&crate::toy::app(&root, id), durability)
         .map_err(words)?;
     if durable {
         disk.mark(id << 1 | ACKNOWLEDGED);

@@ -2,12 +2,9 @@
 //! turn: either only this call, or this call and all later calls. The remaining file is judged exactly: as the
 //! process continues, after a kill, after a power failure, and after the file is opened again.
 
-#![allow(unreachable_pub, reason = "shared by several test programs")]
-#![allow(dead_code, reason = "each test uses its part of it")]
-
 use super::exact::{Exact, is_poisoned, memory_of};
 use super::faulty::{Process, Step};
-use super::toy::{id_of, is_disk_error, options};
+use crate::toy::{id_of, is_disk_error, options};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

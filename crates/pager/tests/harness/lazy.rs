@@ -13,9 +13,7 @@
 //! in the lock area. After the death of the process, the newest commit acknowledged as durable or lazy is found, or a
 //! later one. (After a failed sync, lazy commits are not promised.)
 
-#![allow(unreachable_pub, reason = "shared by several test programs")]
-
-use super::toy::{
+use crate::toy::{
     Content, app, apply, changes, describe, id_of, options, problems, problems_read_only, read,
     root_of,
 };
@@ -539,7 +537,7 @@ fn fresh() -> Judged<Vec<u8>> {
 
 fn empty_history() -> History {
     History {
-        contents: BTreeMap::from([(0, vec![0; super::toy::SLOTS])]),
+        contents: BTreeMap::from([(0, vec![0; crate::toy::SLOTS])]),
         recorded: BTreeMap::new(),
     }
 }

@@ -8,10 +8,7 @@
 //!    commit.
 //! 3. The check of the file finds no problem.
 
-#![allow(unreachable_pub, reason = "shared by several test programs")]
-#![allow(dead_code, reason = "each test uses its part of it")]
-
-use super::toy::{
+use crate::toy::{
     Content, SLOTS, app, apply, changes, describe, id_of, options, problems, read, root_of,
 };
 use std::collections::BTreeMap;

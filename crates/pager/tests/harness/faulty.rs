@@ -4,11 +4,8 @@
 //! The process has one thread and makes the same calls for the same steps, so that each call in turn can be made to
 //! fail. The only exception is the background flusher, if the process has one.
 
-#![allow(unreachable_pub, reason = "shared by several test programs")]
-#![allow(dead_code, reason = "each test uses its part of it")]
-
 use super::exact::{Exact, is_poisoned};
-use super::toy::{SLOTS, app, apply, beyond, changes, id_of, options, problems, read, root_of};
+use crate::toy::{SLOTS, app, apply, beyond, changes, id_of, options, problems, read, root_of};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
