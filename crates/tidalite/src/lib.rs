@@ -211,7 +211,7 @@ pub mod retention {
     pub use crate::catalog::downsample::Downsample;
     pub use crate::catalog::retention::{KeepFrom, Retention};
     pub use crate::maintenance::policies::{
-        Budget, CapState, Holder, Maintained, Preview, Removal,
+        Budget, CapState, FailedTable, Holder, Maintained, MaintainedMessages, Preview, Removal,
     };
     pub use tidalite_pager::Clocks;
 }

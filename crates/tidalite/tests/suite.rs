@@ -30,6 +30,7 @@ mod keep_distinct;
 mod kernels;
 mod known_tables;
 mod large_sums;
+mod maintained_messages;
 mod many;
 mod many_types;
 mod matching;

@@ -291,6 +291,9 @@ removed first. A policy can also give old rows the cold form: smaller, and slowe
 are stored in the file. They take effect with --apply, and in a program that maintains the file in
 the background. --apply --dry-run shows the rows that would be removed.
 
+--apply also removes expired messages and objects, messages that are older than the retention of
+their queue, and messages beyond a maximum of their container; --dry-run does not show these.
+
 --max-bytes limits the bytes in use, which `stat` shows too: pages that are neither free nor
 retained only by pins and readers. Below the limit nothing is removed, however long the file is.
 Afterwards the file is shortened as far as possible; about 2 MiB stay free for deleting and growing.

@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use jiff::tz::TimeZone;
 use std::time::Duration;
-use tidalite::Database;
+use tidalite::{Database, ErrorKind};
 use tidalite::retention::{Budget, CapState, ClockReading, Holder, Maintained};
 
 /// Maximum number of pins and readers that are listed as the cause of a long file.
@@ -81,6 +81,21 @@ pub(super) fn apply(
             eprintln!("{note} {line}");
         }
     }
+    if let Some(first) = done.failed.first() {
+        let exit = match first.kind {
+            ErrorKind::Damaged => Exit::Damage,
+            _ => Exit::Failure,
+        };
+        let others = done.failed.len() as u64 - 1;
+        let also = match others {
+            0 => String::new(),
+            _ => format!(", and {}", plural(others, "other table", "other tables")),
+        };
+        let (table, problem) = (printable(&first.table), &first.problem);
+        let message = format!("table {table}{also} could not be maintained: {problem}");
+        return Err(Failure::new(exit, message)
+            .hint(format!("`tidalite check {}` lists damage", path.display())));
+    }
     match &done.clock_ahead {
         None => Ok(()),
         Some(reading) => Err(Failure::new(Exit::Failure, ahead(reading))
@@ -105,6 +120,17 @@ fn told(done: &Maintained, terminal: &mut Terminal<'_>) -> Outcome {
             terminal.out,
             "{} stored in place of rows",
             plural(done.windows, "window", "windows")
+        )?;
+    }
+    let messages = &done.messages;
+    if messages.tables > 0 {
+        writeln!(
+            terminal.out,
+            "{} of messages maintained: {} and {} removed in {}",
+            plural(messages.tables, "table", "tables"),
+            plural(messages.messages, "message", "messages"),
+            plural(messages.objects, "object", "objects"),
+            plural(messages.commits, "commit", "commits"),
         )?;
     }
     let used = done.cap.as_ref().map_or(String::new(), |cap| {
@@ -178,7 +204,7 @@ fn ahead(reading: &ClockReading) -> String {
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     let show = TimeShow::new(TimeZone::UTC);
     format!(
-        "rows that only the computer's clock makes too old were kept: it shows {}, {hours} h {minutes} min ahead of the newest commit and the time \
+        "data that only the computer's clock makes too old was kept: it shows {}, {hours} h {minutes} min ahead of the newest commit and the time \
          that is known to have passed since",
         show.show(reading.wall.0.into())
     )

@@ -4,12 +4,14 @@
 use crate::containers::due::{Due, Kind};
 use crate::containers::keys::{container_key, dropped_key, text_of};
 use crate::containers::parts::{Part, damaged, part};
+use crate::containers::read::ContainersReader;
 use crate::containers::record::DroppedRecord;
 use crate::containers::runs::Runs;
 use crate::containers::seen;
 use crate::containers::sweep::{RemovalReason, RemovedMessage, collect, read_bounds};
 use crate::containers::write::ContainersWriter;
-use tidalite_pager::{Error, PageWrite, Result};
+use tidalite_kv::Tree;
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
 use tidalite_time::Timestamp;
 
 /// Messages that one maintenance step has removed from one container.
@@ -53,6 +55,30 @@ pub type OnRemoved<'f> = dyn FnMut(&RemovedMessage) -> Result<()> + 'f;
 /// Number of rows whose removal as a range costs as much as reading one row.
 const FREED_PER_ROW: u64 = 64;
 
+/// The first row of `Due`, if its time has passed.
+fn next_due<R: PageRead>(root: &Tree, r: &R, now: i64) -> Result<Option<Due>> {
+    let mut rows = part(root, r, Part::Due)?.cursor(r)?;
+    if !rows.first()? {
+        return Ok(None);
+    }
+    let due = Due::decode(rows.key())?;
+    Ok((due.time <= now).then_some(due))
+}
+
+impl<R: PageRead> ContainersReader<R> {
+    /// Whether [`ContainersWriter::maintain`] has work at the time `now`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page or row.
+    ///
+    /// # Cost
+    /// Two rows.
+    pub fn is_maintenance_due(&self, now: i64) -> Result<bool> {
+        Ok(next_due(&self.root, &self.r, now)?.is_some()
+            || seen::is_due(&self.root, &self.r, self.options.window_ns(), now)?)
+    }
+}
+
 impl<W: PageWrite> ContainersWriter<'_, W> {
     /// Does a bounded step of the maintenance that is due at `now`; reads about `budget` rows. `on_removed` receives
     /// each message that is removed, except messages of deletions and dropped containers.
@@ -72,7 +98,7 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
         let mut done = ContainersMaintenance::default();
         let mut left = budget;
         let mut is_changed = false;
-        while let Some(due) = self.next_due(now)? {
+        while let Some(due) = next_due(self.root, &*self.w, now)? {
             if left == 0 {
                 break;
             }
@@ -97,17 +123,6 @@ impl<W: PageWrite> ContainersWriter<'_, W> {
             self.save_state()?;
         }
         Ok(done)
-    }
-
-    /// The first row of `Due` whose time has passed.
-    fn next_due(&self, now: i64) -> Result<Option<Due>> {
-        let w = &*self.w;
-        let mut rows = part(self.root, w, Part::Due)?.cursor(w)?;
-        if !rows.first()? {
-            return Ok(None);
-        }
-        let due = Due::decode(rows.key())?;
-        Ok((due.time <= now).then_some(due))
     }
 
     fn name_of(&self, number: u32) -> Result<String> {

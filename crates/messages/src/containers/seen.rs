@@ -64,6 +64,12 @@ pub(crate) fn add<W: PageWrite>(
     })
 }
 
+/// Whether a key has left the window.
+pub(crate) fn is_due<R: PageRead>(root: &Tree, r: &R, window: i64, now: i64) -> Result<bool> {
+    let mut rows = part(root, r, Part::SeenTimes)?.cursor(r)?;
+    Ok(rows.first()? && split_seen_time(rows.key())?.0.saturating_add(window) <= now)
+}
+
 /// Removes keys that have left the window, at most `limit`; returns their number.
 pub(crate) fn prune<W: PageWrite>(
     root: &mut Tree,

@@ -3,6 +3,7 @@
 use crate::objects::bucket::BucketWriter;
 use crate::objects::keys::{id_of, name_of, time_key, time_of};
 use crate::objects::parts::{Part, part};
+use crate::objects::read::BucketReader;
 use crate::objects::room::RemovedObjects;
 use crate::objects::upload::UploadId;
 use tidalite_kv::Tree;
@@ -24,6 +25,25 @@ pub struct BucketMaintenance {
     pub chunk_bytes: u64,
     /// Whether work remains.
     pub more: bool,
+}
+
+impl<R: PageRead> BucketReader<R> {
+    /// Whether [`BucketWriter::maintain`] has work at the time `now`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page or row.
+    ///
+    /// # Cost
+    /// Four rows.
+    pub fn is_maintenance_due(&self, now: i64) -> Result<bool> {
+        for of in [Part::Expiry, Part::UploadExpiry, Part::LinkExpiry] {
+            let mut rows = part(&self.root, &self.r, of)?.cursor(&self.r)?;
+            if rows.first()? && time_of(rows.key())?.0.0 <= now {
+                return Ok(true);
+            }
+        }
+        Ok(!part(&self.root, &self.r, Part::Orphans)?.is_empty())
+    }
 }
 
 impl<W: PageWrite> BucketWriter<'_, W> {

@@ -46,7 +46,7 @@ pub(crate) fn dead_mark(from: &Mark, reason: DeadReason, now: i64) -> Mark {
 }
 
 /// The ids of a group that are due, ordered by time; at most `limit`.
-fn due_ids<R: PageRead>(
+pub(crate) fn due_ids<R: PageRead>(
     root: &tidalite_kv::Tree,
     r: &R,
     group: u32,

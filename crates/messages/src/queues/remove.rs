@@ -1,16 +1,20 @@
 //! Removing messages: because no group needs them any longer, or for all groups because of expiry, retention, overflow
 //! or a purge.
 
+use crate::queues::due::due_ids;
 use crate::queues::edit::Edit;
 use crate::queues::keys;
 use crate::queues::mark::Mark;
 use crate::queues::message::Head;
+use crate::queues::options::QueueOptions;
 use crate::queues::parts::{Part, change, damaged, part};
+use crate::queues::read::QueueReader;
 use crate::queues::seen;
 use crate::queues::sets::{self, SetChanges, each_set};
 use crate::queues::store::{self, heads, heads_from, heads_while};
 use crate::queues::writer::QueueWriter;
-use tidalite_pager::{PageWrite, Result};
+use tidalite_kv::Tree;
+use tidalite_pager::{PageRead, PageWrite, Result};
 
 /// Result of a maintenance step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,73 @@ pub struct QueueMaintenance {
     pub forgotten_keys: u64,
     /// Whether work may remain.
     pub more: bool,
+}
+
+/// Ids of messages that have expired, ascending; at most `limit`.
+fn expired_ids<R: PageRead>(root: &Tree, r: &R, limit: usize, now: i64) -> Result<Vec<u64>> {
+    let mut ids = Vec::new();
+    each_set(
+        root,
+        r,
+        Part::Expiry,
+        &[],
+        &[],
+        &mut |key, base, members| {
+            let Some((time, [])) = keys::split_time(key) else {
+                return Err(damaged("expiry of a queue", key.escape_ascii(), "a time"));
+            };
+            if time <= now {
+                ids.extend(sets::ids(base, members).take(limit - ids.len()));
+            }
+            Ok(time <= now && ids.len() < limit)
+        },
+    )?;
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// The oldest messages that are older than the retention, at most `limit`, up to the first younger message.
+fn aged<R: PageRead>(
+    root: &Tree,
+    r: &R,
+    options: &QueueOptions,
+    limit: usize,
+    now: i64,
+) -> Result<Vec<(u64, Head)>> {
+    let retention = options.retention_ns();
+    if retention == 0 {
+        return Ok(Vec::new());
+    }
+    let is_old = &mut |head: &Head| head.pushed.saturating_add(retention) <= now;
+    heads_while(root, r, 0, limit, is_old)
+}
+
+impl<R: PageRead> QueueReader<R> {
+    /// Whether [`QueueWriter::maintain`] has work at the time `now`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page or row.
+    ///
+    /// # Cost
+    /// Three rows, and one for each group.
+    pub fn is_maintenance_due(&self, now: i64) -> Result<bool> {
+        let (root, r, options) = (&self.root, &self.r, &self.options);
+        if !expired_ids(root, r, 1, now)?.is_empty()
+            || !aged(root, r, options, 1, now)?.is_empty()
+            || seen::is_due(root, r, options.window_ns(), now)?
+        {
+            return Ok(true);
+        }
+        for group in self.groups.values() {
+            let may_lapse = group.leased + group.delayed > 0;
+            if group.is_dropped
+                || (may_lapse && !due_ids(root, r, group.number, 1, now)?.is_empty())
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 impl<W: PageWrite> QueueWriter<'_, W> {
@@ -145,24 +216,7 @@ impl<W: PageWrite> QueueWriter<'_, W> {
 
     /// Removes messages that have expired, at most `limit`; returns their number.
     pub(crate) fn expire(&mut self, limit: usize, now: i64) -> Result<usize> {
-        let mut ids = Vec::new();
-        each_set(
-            self.root,
-            &*self.w,
-            Part::Expiry,
-            &[],
-            &[],
-            &mut |key, base, members| {
-                let Some((time, [])) = keys::split_time(key) else {
-                    return Err(damaged("expiry of a queue", key.escape_ascii(), "a time"));
-                };
-                if time <= now {
-                    ids.extend(sets::ids(base, members).take(limit - ids.len()));
-                }
-                Ok(time <= now && ids.len() < limit)
-            },
-        )?;
-        ids.sort_unstable();
+        let ids = expired_ids(self.root, &*self.w, limit, now)?;
         if ids.is_empty() {
             return Ok(0);
         }
@@ -178,15 +232,9 @@ impl<W: PageWrite> QueueWriter<'_, W> {
         self.save_state()
     }
 
-    /// Removes the oldest messages that are older than the retention, at most `limit`; returns their number. Stops at
-    /// the first younger message.
+    /// Removes the oldest messages that are older than the retention, at most `limit`; returns their number.
     fn age(&mut self, limit: usize, now: i64) -> Result<usize> {
-        let retention = self.options.retention_ns();
-        if retention == 0 {
-            return Ok(0);
-        }
-        let is_old = &mut |head: &Head| head.pushed.saturating_add(retention) <= now;
-        let old = heads_while(self.root, &*self.w, 0, limit, is_old)?;
+        let old = aged(self.root, &*self.w, &self.options, limit, now)?;
         if !old.is_empty() {
             self.remove_everywhere(&old, now)?;
             self.state.aged += old.len() as u64;

@@ -78,6 +78,20 @@ pub(crate) fn add<W: PageWrite>(
     prune(root, w, window, now, 2 * new.len()).map(drop)
 }
 
+/// The time of a row of `Part::SeenTimes`.
+fn time_of(row: &[u8]) -> Result<i64> {
+    match keys::split_time(row) {
+        Some((time, _)) => Ok(time),
+        None => Err(damaged("idempotency key", row.escape_ascii(), "a time")),
+    }
+}
+
+/// Whether a key has left the window.
+pub(crate) fn is_due<R: PageRead>(root: &Tree, r: &R, window: i64, now: i64) -> Result<bool> {
+    let mut rows = part(root, r, Part::SeenTimes)?.cursor(r)?;
+    Ok(rows.first()? && time_of(rows.key())?.saturating_add(window) <= now)
+}
+
 /// Removes keys that have left the window, at most `limit`; returns their number.
 pub(crate) fn prune<W: PageWrite>(
     root: &mut Tree,
@@ -91,14 +105,7 @@ pub(crate) fn prune<W: PageWrite>(
         let mut rows = part(root, &*w, Part::SeenTimes)?.cursor(&*w)?;
         let mut there = rows.first()?;
         while there && left.len() < limit {
-            let Some((time, _)) = keys::split_time(rows.key()) else {
-                return Err(damaged(
-                    "idempotency key",
-                    rows.key().escape_ascii(),
-                    "a time",
-                ));
-            };
-            if time.saturating_add(window) > now {
+            if time_of(rows.key())?.saturating_add(window) > now {
                 break;
             }
             left.push((rows.key().to_vec(), rows.value()?.to_vec()?));

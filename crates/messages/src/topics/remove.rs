@@ -5,10 +5,11 @@ use crate::topics::filter::Filter;
 use crate::topics::found::SearchOptions;
 use crate::topics::list::search;
 use crate::topics::parts::{Part, change, part};
+use crate::topics::read::TopicsReader;
 use crate::topics::record;
 use crate::topics::write::TopicsWriter;
 use tidalite_base::Corrupt;
-use tidalite_pager::{Error, PageWrite, Result};
+use tidalite_pager::{Error, PageRead, PageWrite, Result};
 
 /// Result of a maintenance step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,20 @@ struct Due {
 fn damaged(row: &[u8], what: &str) -> Error {
     let found = format!("no {what} for the row {}", row.escape_ascii());
     Corrupt::new("expiry index", 0, found, "a topic with a message").into()
+}
+
+impl<R: PageRead> TopicsReader<R> {
+    /// Whether [`TopicsWriter::maintain`] has work at the time `now`.
+    ///
+    /// # Errors
+    /// A damaged or unreadable page.
+    ///
+    /// # Cost
+    /// One row.
+    pub fn is_maintenance_due(&self, now: i64) -> Result<bool> {
+        let mut rows = part(&self.root, &self.r, Part::Expiry)?.cursor(&self.r)?;
+        Ok(rows.first()? && expiry::parse(rows.key())?.0 <= now)
+    }
 }
 
 impl<W: PageWrite> TopicsWriter<'_, W> {

@@ -12,6 +12,7 @@ use tidalite_messages::{
     ContainersWriter, DroppedContainer,
 };
 use tidalite_pager::{Error as FileError, Refusal};
+use tidalite_time::Timestamp;
 
 const EVER: (i64, i64) = (i64::MIN, i64::MAX);
 
@@ -147,14 +148,23 @@ impl ContainersMut<'_> {
 
     /// Does a bounded step of maintenance: removes messages that have expired or exceed a maximum, deleted messages
     /// that can no longer be restored, and old idempotency keys. Reads about `limit` rows. Call it from time to time,
-    /// repeatedly until nothing is left to do.
+    /// repeatedly until nothing is left to do, or [`Database::maintain`](crate::Database::maintain), which does so for all
+    /// tables.
     ///
     /// # Errors
     /// A damaged page, a full disk.
     pub fn maintain(&mut self, limit: u64) -> Result<ContainersMaintenance> {
+        self.maintain_at(Timestamp(self.txn.now_ns()), limit)
+    }
+
+    pub(crate) fn maintain_at(
+        &mut self,
+        now: Timestamp,
+        limit: u64,
+    ) -> Result<ContainersMaintenance> {
         self.txn.free_space();
         self.change(
-            |containers, now| containers.maintain(now, limit, &mut |_| Ok(())),
+            |containers, _| containers.maintain(now.0, limit, &mut |_| Ok(())),
             |containers, done| {
                 for span in &done.removed {
                     containers.remake(&span.name, (span.from.0, span.to.0))?;

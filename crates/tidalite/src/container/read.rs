@@ -59,6 +59,11 @@ impl<'a> Containers<'a> {
         self.named.as_str()
     }
 
+    /// Whether `maintain` has work at the time `now`.
+    pub(crate) fn is_maintenance_due(&self, now: Timestamp) -> Result<bool> {
+        Ok(self.reader.is_maintenance_due(now.0)?)
+    }
+
     /// The options.
     #[must_use]
     pub fn options(&self) -> &ContainerTableOptions {

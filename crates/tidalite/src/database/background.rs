@@ -19,9 +19,9 @@ impl Failed {
     }
 }
 
-/// The function that does one round of work. It returns true if the next round should begin at once. Its argument is a
-/// function that returns false once the thread should end.
-pub(crate) type Round = Box<dyn FnMut(&dyn Fn() -> bool) -> Result<bool> + Send>;
+/// The function that does one round of work. It returns true if the next round should begin at once, and an error if
+/// there was one. Its argument is a function that returns false once the thread should end.
+pub(crate) type Round = Box<dyn FnMut(&dyn Fn() -> bool) -> (bool, Option<Error>) + Send>;
 
 /// A running background thread. Dropping this value ends the thread and waits for it.
 pub(crate) struct Background {
@@ -39,10 +39,11 @@ impl Background {
             while signal.sleep(every) {
                 let mut more = true;
                 while more && !signal.is_stopped() {
-                    more = round(&|| !signal.is_stopped()).unwrap_or_else(|error| {
-                        *own.lock() = Some(error);
-                        false
-                    });
+                    let (goes_on, failed) = round(&|| !signal.is_stopped());
+                    more = goes_on;
+                    if failed.is_some() {
+                        *own.lock() = failed;
+                    }
                 }
             }
         };

@@ -9,6 +9,7 @@ use tidalite_messages::{
     ObjectCursor, ObjectInfo, ObjectLink, ObjectOutcome, ObjectVerification, UploadId, UploadInfo,
     UploadPart,
 };
+use tidalite_time::Timestamp;
 
 /// A bucket of objects, in a snapshot or in the current state of a write transaction.
 ///
@@ -33,6 +34,11 @@ impl<'a> Bucket<'a> {
     #[must_use]
     pub fn name(&self) -> &str {
         self.named.as_str()
+    }
+
+    /// Whether `maintain` has work at the time `now`.
+    pub(crate) fn is_maintenance_due(&self, now: Timestamp) -> Result<bool> {
+        Ok(self.reader.is_maintenance_due(now.0)?)
     }
 
     /// The options.

@@ -278,12 +278,18 @@ impl<'t> BucketMut<'t> {
     }
 
     /// Removes objects, uploads and links that have expired, and frees chunks of removed objects: at most `limit` in
-    /// total. Call it from time to time, repeatedly until nothing is left to do.
+    /// total. Call it from time to time,
+    /// repeatedly until nothing is left to do, or [`Database::maintain`](crate::Database::maintain), which does so for all
+    /// tables.
     ///
     /// # Errors
     /// A full disk; a damaged page.
     pub fn maintain(&mut self, limit: u64) -> Result<BucketMaintenance> {
-        self.free(|bucket, now| bucket.maintain(now, limit))
+        self.maintain_at(Timestamp(self.txn.now_ns()), limit)
+    }
+
+    pub(crate) fn maintain_at(&mut self, now: Timestamp, limit: u64) -> Result<BucketMaintenance> {
+        self.free(|bucket, _| bucket.maintain(now.0, limit))
     }
 
     /// Rebuilds a bucket that may have lost parts. Passes a description of each loss to `report`.

@@ -7,6 +7,7 @@ use crate::types::error::Result;
 use tidalite_messages::{
     DeadLetter, GroupStat, QueueMessage, QueueOptions, QueueReader, QueueStat,
 };
+use tidalite_time::Timestamp;
 
 /// A queue of jobs, in a snapshot or in the current state of a write transaction.
 pub struct Queue<'a> {
@@ -28,6 +29,11 @@ impl<'a> Queue<'a> {
     #[must_use]
     pub fn name(&self) -> &str {
         self.named.as_str()
+    }
+
+    /// Whether `maintain` has work at the time `now`.
+    pub(crate) fn is_maintenance_due(&self, now: Timestamp) -> Result<bool> {
+        Ok(self.reader.is_maintenance_due(now.0)?)
     }
 
     /// The options.

@@ -10,6 +10,7 @@ use tidalite_messages::{
     QueueOptions, QueueReader, QueueRecovery, QueueWriter, nanoseconds, recover_queue,
 };
 use tidalite_pager::WriteTxn as PagesMut;
+use tidalite_time::Timestamp;
 
 /// A queue in a write transaction, for changes. [`WriteTxn::queue`](crate::WriteTxn::queue) opens it.
 ///
@@ -224,13 +225,19 @@ impl<'t> QueueMut<'t> {
 
     /// Does periodic maintenance: removes messages that are expired or too old, forgets idempotency keys, frees the
     /// messages of dropped groups, and ends leases and delays that have lapsed. Handles at most `limit` messages of
-    /// each kind. Call it from time to time, repeatedly until nothing is left to do. Leasing ends lapsed leases, too.
+    /// each kind. Call it from time to time,
+    /// repeatedly until nothing is left to do, or [`Database::maintain`](crate::Database::maintain), which does so for all
+    /// tables. Leasing ends lapsed leases, too.
     ///
     /// # Errors
     /// A damaged page, a full disk.
     pub fn maintain(&mut self, limit: u64) -> Result<QueueMaintenance> {
+        self.maintain_at(Timestamp(self.txn.now_ns()), limit)
+    }
+
+    pub(crate) fn maintain_at(&mut self, now: Timestamp, limit: u64) -> Result<QueueMaintenance> {
         self.txn.free_space();
-        self.change(|queue, now| queue.maintain(limit, now))
+        self.change(|queue, _| queue.maintain(limit, now.0))
     }
 
     /// Repairs a queue that may have lost parts. If its options are lost, it gets the default ones.

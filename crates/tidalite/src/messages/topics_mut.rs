@@ -143,13 +143,19 @@ impl<'t> TopicsMut<'t> {
     }
 
     /// Removes messages that have expired, at most `limit`. Expired messages are never found, even before this call,
-    /// which frees their space. Call it from time to time, repeatedly until nothing is left to do.
+    /// which frees their space. Call it from time to time,
+    /// repeatedly until nothing is left to do, or [`Database::maintain`](crate::Database::maintain), which does so for all
+    /// tables.
     ///
     /// # Errors
     /// A damaged page, a full disk.
     pub fn maintain(&mut self, limit: u64) -> Result<TopicsMaintenance> {
+        self.maintain_at(Timestamp(self.txn.now_ns()), limit)
+    }
+
+    pub(crate) fn maintain_at(&mut self, now: Timestamp, limit: u64) -> Result<TopicsMaintenance> {
         self.txn.free_space();
-        self.change(|topics, now| topics.maintain(now, limit))
+        self.change(|topics, _| topics.maintain(now.0, limit))
     }
 
     /// Rebuilds everything except the messages, for topics that may have lost parts.

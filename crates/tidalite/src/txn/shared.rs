@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) kept_hot: Mutex<KeptHot>,
     /// Id of the series at which the next search for old leaves continues.
     pub(crate) cold_from: AtomicU64,
+    /// Name of the table of messages after which the next round of their maintenance begins.
+    pub(crate) messages_after: Mutex<String>,
     /// Number of the newest commit at the end of the last completed compaction through this handle; 0 if there was
     /// none, or if a reader or a pin retained pages then.
     pub(crate) compacted: AtomicU64,
@@ -66,6 +68,7 @@ impl Shared {
             pass: Mutex::new(None),
             kept_hot: Mutex::default(),
             cold_from: AtomicU64::new(0),
+            messages_after: Mutex::default(),
             compacted: AtomicU64::new(0),
             scan_threads,
             newest: NewestCommit::default(),

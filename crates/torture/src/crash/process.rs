@@ -195,6 +195,11 @@ impl Process<'_> {
     }
 
     fn maintain_alone(&mut self) -> Judged {
+        // Messages that are due whatever the time, as those of a dropped group, are removed first: after that the policies
+        // make one commit.
+        self.world
+            .maintain_messages(&self.db, &mut self.rng)
+            .map_err(|error| format!("maintain messages: {error}"))?;
         // Maintenance decides by the content that readers see, so the sync makes the newest content visible first.
         self.sync()?;
         let now = TIME_MAX + self.rng.below(TIME_MAX as u64) as i64;

@@ -4,6 +4,7 @@
 use super::history::{History, Made, user_of};
 use super::open::lock;
 use crate::model::Model;
+use crate::workload::messages::maintain_all;
 use crate::workload::{Shape, chance, durability, operations, pins};
 use std::sync::{Arc, Mutex};
 use tidalite::{Database, Durability, Ticket};
@@ -124,6 +125,23 @@ impl World {
             self.note(Note::Lazy(number));
         }
         Ok(Some((Waiting { number, ticket }, durability)))
+    }
+
+    /// Maintains all messages in one durable commit.
+    pub(super) fn maintain_messages(&self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
+        let mut tx = db.begin_write()?;
+        let mut model = {
+            let history = lock(&self.history);
+            let base = history.of_user(user_of(tx.user_data()));
+            Model::clone(&history.content(base.expect("built on what is known")).model)
+        };
+        maintain_all(&mut tx, &mut model, rng)?;
+        let number = lock(&self.history).next();
+        tx.set_user_data(&number.to_le_bytes())?;
+        self.begin(None, Arc::new(model), Made::default(), true);
+        let ticket = tx.commit_ticket(Durability::Durable)?;
+        lock(&self.history).stands_on(number);
+        self.settle(db, &Waiting { number, ticket })
     }
 
     /// Waits until a commit is durable, and notes this in the recording.

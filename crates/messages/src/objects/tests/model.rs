@@ -4,9 +4,9 @@
 use super::common::{Bucket, bytes_of, hash_of};
 use crate::options::most;
 use crate::{
-    BucketOptions, BucketOverflow, ListQuery, ObjectAttributes, ObjectChange, ObjectCondition,
-    ObjectFilter, ObjectInfo, ObjectOutcome, ObjectPut, UploadAppend, UploadCompletion, UploadId,
-    UploadMode, UploadOutcome,
+    BucketMaintenance, BucketOptions, BucketOverflow, ListQuery, ObjectAttributes, ObjectChange,
+    ObjectCondition, ObjectFilter, ObjectInfo, ObjectOutcome, ObjectPut, UploadAppend,
+    UploadCompletion, UploadId, UploadMode, UploadOutcome,
 };
 use std::collections::BTreeMap;
 use tidalite_pager::{Error, Result};
@@ -539,7 +539,11 @@ impl Run {
     fn maintain(&mut self) {
         let limit = *self.rng.pick(&[0, 1, 5, 50, 10_000]);
         let now = self.model.now;
+        let was_due = self.bucket.reader().is_maintenance_due(now).unwrap();
         let done = self.bucket.writer().maintain(now, limit).unwrap();
+        let is_due = self.bucket.reader().is_maintenance_due(now).unwrap();
+        assert_eq!(is_due, done.more);
+        assert!(was_due || done == BucketMaintenance::default());
         let mut due: Vec<_> = self
             .model
             .objects

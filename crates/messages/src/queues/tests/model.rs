@@ -9,7 +9,7 @@ use crate::queues::options::{Overflow, QueueOptions};
 use crate::queues::push::Pushed;
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Message {
     pub(super) payload: Vec<u8>,
     pub(super) key: Option<Vec<u8>>,
@@ -29,13 +29,13 @@ pub(super) enum Phase {
     Dead { reason: DeadReason, died: i64 },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Open {
     pub(super) phase: Phase,
     pub(super) count: u32,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Group {
     pub(super) open: BTreeMap<u64, Open>,
     pub(super) is_dropped: bool,
@@ -44,6 +44,7 @@ pub(super) struct Group {
     pub(super) buried: u64,
 }
 
+#[derive(Clone, PartialEq)]
 pub(super) struct Model {
     pub(super) options: QueueOptions,
     pub(super) next_id: u64,

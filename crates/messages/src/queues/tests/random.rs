@@ -312,8 +312,12 @@ impl Run {
                 assert_eq!(more, !self.model.groups[group].open.is_empty());
             }
             _ => {
-                assert!(!queue.maintain(10_000, now).unwrap().more);
+                let was_due = self.table.read().is_maintenance_due(now).unwrap();
+                let before = self.model.clone();
+                assert!(!self.table.write().maintain(10_000, now).unwrap().more);
                 self.model.maintain(now);
+                assert!(was_due || self.model == before);
+                assert!(!self.table.read().is_maintenance_due(now).unwrap());
             }
         }
     }

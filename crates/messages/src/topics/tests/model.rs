@@ -380,6 +380,8 @@ fn random_operations(seed: u64) {
                     1 + rng.below(20)
                 };
                 let mut has_more = true;
+                let is_due = |table: &Table| table.reader().is_maintenance_due(now).unwrap();
+                let was_due = is_due(&table);
                 let before = table.reader().stat().unwrap().messages;
                 while has_more {
                     has_more = table.writer().maintain(now, limit).unwrap().more;
@@ -393,6 +395,7 @@ fn random_operations(seed: u64) {
                     before - table.reader().stat().unwrap().messages,
                     dead.len() as u64
                 );
+                assert!((was_due || dead.is_empty()) && !is_due(&table));
                 let total = model.changes.len() as u64;
                 let mut order_of = dead;
                 order_of.sort_by_key(|topic| order(topic));

@@ -13,7 +13,8 @@ use std::time::Duration;
 impl Options {
     /// Starts a thread that calls [`Database::maintain`] with this budget at the interval `every` (default: no thread).
     /// If a round leaves work, the next one begins at once. The thread queues for the write transaction and gets it
-    /// however busy the writers are. Data that writers commit between two rounds, and during one, may exceed a cap. The
+    /// however busy the writers are. An error, also one of a table of messages, is kept for
+    /// [`Database::take_maintenance_error`]; the next round tries again. Data that writers commit between two rounds, and during one, may exceed a cap. The
     /// thread ends with the last clone of the database.
     ///
     /// ```no_run
@@ -39,7 +40,7 @@ fn maintenance(database: Database, budget: Budget) -> Round {
         // The thread queues for the writer lock, so that writers who begin again at once do not starve it. The caller
         // that ends the thread may hold the writer lock: then the thread leaves the queue.
         let done = database.maintain_with(&budget, || database.begin_write_while(goes_on));
-        let ahead = done.as_ref().ok().and_then(|done| done.clock_ahead);
+        let ahead = done.as_ref().ok().and_then(|done| done.done.clock_ahead);
         if let Some(reading) = ahead
             && !std::mem::replace(&mut waits, true)
         {
@@ -47,6 +48,9 @@ fn maintenance(database: Database, budget: Budget) -> Round {
         }
         waits &= ahead.is_some();
         // With a budget of no time nothing is ever done, so the next round must not begin at once.
-        done.map(|done| done.more && !budget.time.is_zero())
+        match done {
+            Ok(done) => (done.more() && !budget.time.is_zero(), done.error()),
+            Err(error) => (false, Some(error)),
+        }
     })
 }

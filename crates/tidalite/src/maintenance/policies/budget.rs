@@ -6,9 +6,9 @@ use tidalite_time::Timestamp;
 /// The budget of one call of [`Database::maintain`](crate::Database::maintain).
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Time after which no commit is begun, except the first that removes rows and the first that makes leaves cold:
-    /// each call thus makes progress, however long it takes to examine a million series. With a time of zero nothing is
-    /// done, and [`Maintained::more`](crate::retention::Maintained::more) reports whether there is work.
+    /// Time after which no commit is begun, except the first that maintains messages, the first that removes rows and
+    /// the first that makes leaves cold: each call thus makes progress, however long it takes to examine a million
+    /// series. With a time of zero nothing is done, and [`Maintained::more`](crate::retention::Maintained::more) reports whether there is work.
     pub time: Duration,
     /// Number of series from which one commit removes rows.
     pub series: usize,
@@ -68,6 +68,16 @@ pub(crate) struct BudgetClock {
 }
 
 impl BudgetClock {
+    /// A clock for half of the time that is left; `first` says whether its first step is done even if none is left.
+    pub(crate) fn half(&self, first: bool) -> Self {
+        let now = Instant::now();
+        let deadline = self.deadline;
+        Self {
+            deadline: deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2),
+            first,
+        }
+    }
+
     /// Whether no time is left for the next step.
     pub(crate) fn is_over(&mut self) -> bool {
         !std::mem::take(&mut self.first)

@@ -1,6 +1,7 @@
 //! Applying the retention policies: removing data by age or size, and giving old leaves the cold form.
 //!
 //! ```text
+//! messages    topics, queues, buckets and containers: what has expired or exceeds a maximum
 //! age         rows before a horizon                     counted from the commit clock or from the newest row
 //! downsample  old rows replaced by figures of windows
 //! size        the oldest leaves, until a cap holds      measured again after each commit
@@ -18,6 +19,7 @@ mod background;
 mod budget;
 mod cuts;
 mod downsample;
+mod messages;
 mod preview;
 mod repack;
 mod report;
@@ -27,9 +29,9 @@ mod size;
 pub use budget::Budget;
 pub(crate) use cuts::raw_time;
 pub use preview::{Preview, Removal};
-pub use report::{CapState, Holder, Maintained};
+pub use report::{CapState, FailedTable, Holder, Maintained, MaintainedMessages};
 
-use run::Run;
+use run::{Finished, Run};
 
 use crate::catalog::commit_clock::ClockReading;
 use crate::database::handle::Database;
@@ -43,7 +45,10 @@ use tidalite_time::Timestamp;
 impl Database {
     /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
     /// then rewrites old leaves in cold form: at the age that the policies set, and in all other series from the age
-    /// [`Budget::cold`]. Reads the record of each series that a policy selects, and the nodes of series that lose rows
+    /// [`Budget::cold`]. Before that, in at most half of the time, it maintains all topics, queues, buckets and containers
+    /// that have work, like `maintain` of each, but by the time of the budget; a table that fails is listed in the report
+    /// ([`Maintained::failed`]). Containers are thinned by
+    /// [`ContainersMut::thin`](crate::containers::ContainersMut::thin) alone. Opens each of these tables, and reads the record of each series that a policy selects, and the nodes of series that lose rows
     /// for a cap. Unless [`Budget::cold`] is `None`, it also examines all series for old leaves, 0.2 s for 100,000 of
     /// them; a call whose time is over reports `more`, and the next one continues at that point. The space of removed
     /// rows is returned once no snapshot sees them any more.
@@ -77,40 +82,39 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn maintain(&self, budget: &Budget) -> Result<Maintained> {
-        let mut done = self.maintain_with(budget, || self.begin_write().map(Some))?;
+        let mut finished = self.maintain_with(budget, || self.begin_write().map(Some))?;
+        let done = &finished.done;
         if let Some(cap) = &done.cap
             && cap.file_bytes > cap.cap_bytes
             && !done.more
+            && finished.ended.is_none()
         {
             let (cap_bytes, used_before) = (cap.cap_bytes, cap.used_before);
+            let was_met = cap.used_bytes <= cap_bytes;
             self.shorten_to(cap_bytes)?;
             let mut state = self.cap_state(cap_bytes, used_before)?;
-            if state.used_bytes > cap_bytes && cap.used_bytes <= cap_bytes {
+            if state.used_bytes > cap_bytes && was_met {
                 // Moving pages towards the front may take a page or two more than the cap allows.
-                match self.maintain_with(budget, || self.begin_write().map(Some)) {
-                    // Nothing more can be removed, so the cap is missed by a page or two.
-                    Err(error) if matches!(error.cause(), Cause::CapTooSmall { .. }) => {}
-                    again => {
-                        let again = again?;
-                        done.rows += again.rows;
-                        done.windows += again.windows;
-                        done.commits += again.commits;
-                        done.series = done.series.max(again.series);
-                    }
-                }
+                let mut again = self.maintain_with(budget, || self.begin_write().map(Some))?;
+                // Nothing more can be removed, so the cap is missed by a page or two.
+                again
+                    .ended
+                    .take_if(|error| matches!(error.cause(), Cause::CapTooSmall { .. }));
+                finished.join(again);
                 state = self.cap_state(cap_bytes, used_before)?;
             }
-            done.cap = Some(state);
+            finished.done.cap = Some(state);
         }
-        Ok(done)
+        finished.report()
     }
 
-    /// Applies the policies like `maintain`, with transactions from `begin`; ends early if `begin` returns `None`.
+    /// Applies the policies like `maintain`, with transactions from `begin`; ends early if `begin` returns `None`. Does
+    /// not shorten the file.
     pub(crate) fn maintain_with(
         &self,
         budget: &Budget,
         begin: impl Fn() -> Result<Option<WriteTxn>>,
-    ) -> Result<Maintained> {
+    ) -> Result<Finished> {
         let start = Instant::now();
         let mut run = Run {
             database: self,
@@ -118,14 +122,26 @@ impl Database {
             begin: &begin,
             clock: budget.clock(),
             done: Maintained::default(),
+            more_messages: false,
+            failed: None,
             cut: BTreeSet::new(),
         };
         run.confirm_clock()?;
         let (now, ahead) = self.now_for(budget)?;
-        let goes_on = run.by_age(now, ahead)? && run.by_size()?;
-        let mut done = run.finish();
-        if !goes_on {
-            return Ok(done);
+        let messages = run.maintain_messages(now, ahead);
+        let rows = self.maintain_series(&mut run, (now, ahead), start);
+        Ok(run.finish(messages.err().or(rows.err())))
+    }
+
+    /// Removes rows by age and by size, and makes leaves cold.
+    fn maintain_series(
+        &self,
+        run: &mut Run<'_>,
+        (now, ahead): (Timestamp, Option<ClockReading>),
+        start: Instant,
+    ) -> Result<()> {
+        if !run.by_age(now, ahead)? || !run.by_size()? {
+            return Ok(());
         }
         let snap = self.begin_read()?;
         let mut kept = self.take_kept_hot();
@@ -133,22 +149,23 @@ impl Database {
         if let Some(reading) = ahead
             && age::due_to_cool(&snap, reading.wall, &kept)? != due
         {
-            done.clock_ahead = ahead;
+            run.done.clock_ahead = ahead;
         }
         drop(snap);
-        let mut cooled = self.cool_all(&due, &mut kept, &budget.left(start), &begin);
+        let (budget, begin) = (run.budget, run.begin);
+        let mut cooled = self.cool_all(&due, &mut kept, &budget.left(start), begin);
         if let Ok(by_policy) = &mut cooled
             && !by_policy.more
         {
-            match self.cool_by_default(now, &mut kept, &budget.left(start), &begin) {
+            match self.cool_by_default(now, &mut kept, &budget.left(start), begin) {
                 Ok(by_default) => by_policy.join(by_default),
                 Err(error) => cooled = Err(error),
             }
         }
         self.keep_hot(kept);
-        done.cold = cooled?;
-        done.more = done.cold.more;
-        Ok(done)
+        run.done.cold = cooled?;
+        run.done.more = run.done.cold.more;
+        Ok(())
     }
 
     /// The time by which the age of rows is measured, and the reading of the clocks if the wall clock is ahead.

@@ -2,6 +2,7 @@
 
 use crate::catalog::commit_clock::ClockReading;
 use crate::maintenance::cold::Cooled;
+use crate::types::error::kind::ErrorKind;
 use tidalite_base::TxnId;
 
 /// A pin or reader that retains pages of an old version.
@@ -43,6 +44,33 @@ pub struct CapState {
     pub holders: Vec<Holder>,
 }
 
+/// What one call of maintenance has done in topic tables, queues, buckets and tables of containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MaintainedMessages {
+    /// Number of tables that were maintained, because something was to be removed or a lease had lapsed.
+    pub tables: u64,
+    /// Number of messages that were removed because they had expired, were older than the retention of their queue, or
+    /// exceeded a maximum of their container.
+    pub messages: u64,
+    /// Number of expired objects that were removed.
+    pub objects: u64,
+    /// Number of commits made for this.
+    pub commits: u64,
+}
+
+/// A table of messages that could not be maintained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailedTable {
+    /// Name of the table.
+    pub table: String,
+    /// Kind of the error.
+    pub kind: ErrorKind,
+    /// Text of the error.
+    pub problem: String,
+}
+
 /// Report of one call of maintenance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maintained {
@@ -52,7 +80,11 @@ pub struct Maintained {
     pub rows: u64,
     /// Number of windows stored in place of removed rows ([`Downsample`](crate::retention::Downsample)).
     pub windows: u64,
-    /// Number of commits made, without those counted in `cold`.
+    /// Messages and objects that were removed.
+    pub messages: MaintainedMessages,
+    /// Tables of messages that could not be maintained; everything else was.
+    pub failed: Vec<FailedTable>,
+    /// Number of commits made, without those counted in `messages` and `cold`.
     pub commits: u64,
     /// Data rewritten in cold form, with the number of commits that did so.
     pub cold: Cooled,
@@ -60,7 +92,7 @@ pub struct Maintained {
     pub more: bool,
     /// Sizes of the file under a cap for the whole file, if more bytes were in use than the cap or the file is longer.
     pub cap: Option<CapState>,
-    /// The clocks, if the wall clock is ahead and more would be removed or made cold by the wall clock. This work waits
-    /// until the wall clock is confirmed.
+    /// The clocks, if the wall clock is ahead and more would be removed, made cold or maintained by the wall clock. This
+    /// work waits until the wall clock is confirmed.
     pub clock_ahead: Option<ClockReading>,
 }

@@ -11,6 +11,50 @@ use crate::types::instant::Steps;
 use std::collections::BTreeSet;
 use tidalite_base::SeriesId;
 
+/// Result of one call of `maintain`, before the file is shortened.
+pub(crate) struct Finished {
+    pub(super) done: Maintained,
+    /// Whether messages remain to be maintained.
+    more_messages: bool,
+    /// The error that ended the work on rows and leaves, or that on all messages.
+    pub(super) ended: Option<Error>,
+    /// The first error of a table of messages.
+    table_failed: Option<Error>,
+}
+
+impl Finished {
+    /// Whether work remains that can go on at once.
+    pub(super) fn more(&self) -> bool {
+        self.more_messages || (self.done.more && self.ended.is_none())
+    }
+
+    /// The first error.
+    pub(super) fn error(self) -> Option<Error> {
+        self.ended.or(self.table_failed)
+    }
+
+    /// Adds a second pass.
+    pub(super) fn join(&mut self, other: Self) {
+        let (done, other_done) = (&mut self.done, other.done);
+        done.rows += other_done.rows;
+        done.windows += other_done.windows;
+        done.commits += other_done.commits;
+        done.series = done.series.max(other_done.series);
+        done.messages.add(&other_done.messages);
+        self.more_messages |= other.more_messages;
+        self.ended = self.ended.take().or(other.ended);
+    }
+
+    /// The report, or the error that ended the call.
+    pub(super) fn report(self) -> Result<Maintained> {
+        let more = self.more();
+        match self.ended {
+            Some(error) => Err(error),
+            None => Ok(Maintained { more, ..self.done }),
+        }
+    }
+}
+
 /// State of one call of `maintain`.
 pub(super) struct Run<'a> {
     pub(super) database: &'a Database,
@@ -19,6 +63,10 @@ pub(super) struct Run<'a> {
     pub(super) begin: &'a dyn Fn() -> Result<Option<WriteTxn>>,
     pub(super) clock: BudgetClock,
     pub(super) done: Maintained,
+    /// Whether messages remain to be maintained.
+    pub(super) more_messages: bool,
+    /// The first error of a table of messages.
+    pub(super) failed: Option<Error>,
     /// The series from which rows were removed so far.
     pub(super) cut: BTreeSet<SeriesId>,
 }
@@ -79,10 +127,17 @@ impl Run<'_> {
         Ok(true)
     }
 
-    pub(super) fn finish(self) -> Maintained {
-        Maintained {
+    /// The result, after work that ended with an error or with none.
+    pub(super) fn finish(self, ended: Option<Error>) -> Finished {
+        let done = Maintained {
             series: self.cut.len() as u64,
             ..self.done
+        };
+        Finished {
+            done,
+            more_messages: self.more_messages,
+            ended,
+            table_failed: self.failed,
         }
     }
 }

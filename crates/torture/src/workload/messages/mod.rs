@@ -54,6 +54,22 @@ pub(super) fn work(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result
     keep(tx, next)
 }
 
+/// Maintains everything that exists, to the end.
+pub(crate) fn maintain_all(tx: &mut WriteTxn, next: &mut Model, rng: &mut Rng) -> Result<()> {
+    clock::set(next.messages.now);
+    tx.confirm_clock();
+    if next.messages.queue.is_some() {
+        queue::maintain(tx, &mut next.messages, rng)?;
+    }
+    if next.messages.bucket.is_some() {
+        bucket_work::maintain(tx, &mut next.messages, rng)?;
+    }
+    if next.messages.containers.is_some() {
+        containers::maintain(tx, &mut next.messages, rng)?;
+    }
+    keep(tx, next)
+}
+
 fn drop_one(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
     if rng.one_in(4) {
         let there = messages.containers.take().is_some();

@@ -42,15 +42,7 @@ fn units(count: i64) -> Duration {
 
 /// Performs a random operation on the queue.
 pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
-    let now = messages.now;
-    let table = tx.queue_with(JOBS, &options())?;
-    let queue = Arc::make_mut(messages.queue.get_or_insert_default());
-    let mut one = One {
-        table,
-        queue,
-        now,
-        rng,
-    };
+    let mut one = One::open(tx, messages, rng)?;
     match one.rng.below(16) {
         0..=4 => one.push()?,
         5..=7 => one.lease()?,
@@ -58,12 +50,14 @@ pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) ->
         12 => one.dead()?,
         13 => one.group()?,
         14 if one.rng.one_in(4) => one.purge()?,
-        _ => {
-            assert!(!one.table.maintain(1_000)?.more, "everything is done");
-            one.queue.maintain(RETENTION, now);
-        }
+        _ => one.maintain()?,
     }
     one.ask()
+}
+
+/// Maintains the queue to the end.
+pub(super) fn maintain(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
+    One::open(tx, messages, rng)?.maintain()
 }
 
 /// The queue, its model, and the time of the operation.
@@ -72,6 +66,17 @@ struct One<'o, 't> {
     queue: &'o mut Queue,
     now: i64,
     rng: &'o mut Rng,
+}
+
+impl<'o, 't> One<'o, 't> {
+    fn open(tx: &'t mut WriteTxn, messages: &'o mut Messages, rng: &'o mut Rng) -> Result<Self> {
+        Ok(Self {
+            table: tx.queue_with(JOBS, &options())?,
+            now: messages.now,
+            queue: Arc::make_mut(messages.queue.get_or_insert_default()),
+            rng,
+        })
+    }
 }
 
 /// The result of a call; `None` if the group does not exist.
@@ -247,6 +252,12 @@ impl One<'_, '_> {
         let found = of_group(self.table.purge_group(group, limit))?;
         let known = self.queue.purge_group(group, limit, self.now);
         assert_eq!(found.is_some(), known.is_some(), "purge of {group}");
+        Ok(())
+    }
+
+    fn maintain(&mut self) -> Result<()> {
+        assert!(!self.table.maintain(1_000)?.more, "everything is done");
+        self.queue.maintain(RETENTION, self.now);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::containers::append::{Append, AppendOutcome};
 use crate::containers::cursor::MessageQuery;
 use crate::containers::document::Document;
 use crate::containers::edit::DeleteRange;
+use crate::containers::maintain::ContainersMaintenance;
 use crate::containers::message::{ContainerMessage, StoredMessage};
 use crate::containers::options::{
     ContainerOptions, ContainerOverflow, ContainerTableOptions, OnDuplicate,
@@ -434,6 +435,7 @@ impl Run {
         let ends = self.rng.one_in(2);
         loop {
             let mut removed = Vec::new();
+            let was_due = self.table.reader().is_maintenance_due(now).unwrap();
             let done = self
                 .table
                 .writer()
@@ -442,6 +444,8 @@ impl Run {
                     Ok(())
                 })
                 .unwrap();
+            assert!(was_due || done == ContainersMaintenance::default());
+            assert!(done.more || !self.table.reader().is_maintenance_due(now).unwrap());
             assert_eq!(done.expired + done.rotated, removed.len() as u64);
             let spans: u64 = done.removed.iter().map(|span| span.messages).sum();
             assert_eq!(spans, removed.len() as u64);

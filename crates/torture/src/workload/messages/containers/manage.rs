@@ -85,8 +85,12 @@ impl One<'_, '_> {
 
     /// Maintains the table in steps, to the end or not. The rows that a step removes must be due.
     pub(super) fn maintain(&mut self) -> Result<()> {
-        let budget = *self.rng.pick(&[1, 3, 10, 1_000]);
         let steps = *self.rng.pick(&[1, 2, usize::MAX]);
+        self.maintain_steps(steps)
+    }
+
+    pub(super) fn maintain_steps(&mut self, steps: usize) -> Result<()> {
+        let budget = *self.rng.pick(&[1, 3, 10, 1_000]);
         for _ in 0..steps {
             let done = self.table.maintain(budget)?;
             let left = left_of(&self.table)?;

@@ -32,18 +32,29 @@ struct One<'o, 't> {
     rng: &'o mut Rng,
 }
 
+impl<'o, 't> One<'o, 't> {
+    fn open(tx: &'t mut WriteTxn, messages: &'o mut Messages, rng: &'o mut Rng) -> Result<Self> {
+        Ok(Self {
+            table: tx.containers_with(DEVICES, &options::of_table())?,
+            now: messages.now,
+            all: Arc::make_mut(messages.containers.get_or_insert_default()),
+            rng,
+        })
+    }
+}
+
+/// Maintains the containers to the end.
+pub(super) fn maintain(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
+    One::open(tx, messages, rng)?.maintain_steps(usize::MAX)
+}
+
 /// Performs a random operation on the containers.
 pub(super) fn work(tx: &mut WriteTxn, messages: &mut Messages, rng: &mut Rng) -> Result<()> {
     let operation = rng.below(20);
     if operation == 0 {
         hand_over::work(tx, messages, rng)?;
     }
-    let mut one = One {
-        table: tx.containers_with(DEVICES, &options::of_table())?,
-        all: Arc::make_mut(messages.containers.get_or_insert_default()),
-        now: messages.now,
-        rng,
-    };
+    let mut one = One::open(tx, messages, rng)?;
     match operation {
         0 => {}
         1..=8 => one.append()?,
