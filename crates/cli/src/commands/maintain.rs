@@ -8,8 +8,8 @@ use crate::terminal::Terminal;
 use crate::time::TimeShow;
 use jiff::tz::TimeZone;
 use std::time::Duration;
-use tidalite::{Database, ErrorKind};
 use tidalite::retention::{Budget, CapState, ClockReading, Holder, Maintained};
+use tidalite::{Database, ErrorKind};
 
 /// Maximum number of pins and readers that are listed as the cause of a long file.
 const HOLDERS_SHOWN: usize = 5;
