@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use crate::container_check::copy_rows;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use tidalite::queue::{NewMessage, QueueOptions};
 use tidalite::retention::{Budget, Clocks, Maintained, Retention};
 use tidalite::storage::MemoryStorage;
 use tidalite::topics::Message;
-use tidalite::{Database, ErrorKind, Options, Steps, Timestamp, Tuning};
+use tidalite::{Database, ErrorKind, Options, Steps, TableLayout, Timestamp, Tuning, WriteTxn};
 
 /// Key of the index of topics by their ids, in a table of topics.
 const IDS: u8 = 3;
@@ -61,11 +62,19 @@ impl World {
     }
 
     fn maintain(&self) -> Maintained {
-        self.db.maintain(&Budget::default()).unwrap()
+        self.db.maintain(&ample()).unwrap()
     }
 
     fn commits(&self) -> u64 {
         self.db.begin_read().unwrap().txn().0
+    }
+}
+
+/// A budget that is not used up on a busy machine.
+fn ample() -> Budget {
+    Budget {
+        time: Duration::from_secs(600),
+        ..Budget::default()
     }
 }
 
@@ -188,7 +197,7 @@ fn the_time_of_the_budget_counts() {
     fill(&world.db);
     let budget = Budget {
         now: after(20),
-        ..Budget::default()
+        ..ample()
     };
     let done = world.db.maintain(&budget).unwrap();
     assert_eq!(done.messages.tables, 5, "the clocks say that it is earlier");
@@ -198,7 +207,7 @@ fn the_time_of_the_budget_counts() {
 fn calls_without_much_time_take_turns() {
     let world = World::new();
     for table in ["a", "b", "c"] {
-        publish(&world.db, table, 2500);
+        publish(&world.db, table, 3000);
     }
     world.passes(20);
     let none = Budget {
@@ -220,32 +229,41 @@ fn calls_without_much_time_take_turns() {
             break;
         }
     }
-    assert_eq!(left[0], [1500, 2500, 2500]);
-    assert_eq!(left[2], [1500, 1500, 1500]);
-    assert_eq!(left[5], [500, 500, 500]);
+    assert_eq!(left[0], [2000, 3000, 3000]);
+    assert_eq!(left[2], [2000, 2000, 2000]);
+    assert_eq!(left[5], [1000, 1000, 1000]);
     assert_eq!((left.len(), left[8]), (9, [0, 0, 0]));
 }
 
-/// Damages a row of a table.
-fn damage(db: &Database, table: &str, key: &[u8]) {
-    let mut tx = db.begin_write().unwrap();
-    tx.raw_table(table).unwrap().put(key, b"nonsense").unwrap();
-    tx.commit().unwrap();
+/// Creates a table of topics whose options cannot be read, so that it cannot be opened.
+fn without_options(tx: &mut WriteTxn, name: &str) {
+    let layout = TableLayout::Topics;
+    let mut table = tx.create_raw_table(name, layout, ("", "")).unwrap();
+    table.put(&[0], b"nonsense").unwrap();
+}
+
+/// Copies the topics of a database without the index of topics by their ids, which is read only when a message is removed.
+fn without_ids(from: &Database, tx: &mut WriteTxn, name: &str) {
+    let snap = from.begin_read().unwrap();
+    let from = snap.raw_table(name).unwrap().unwrap();
+    let layout = TableLayout::Topics;
+    let mut to = tx.create_raw_table(name, layout, ("", "")).unwrap();
+    copy_rows(&from, &mut to);
+    to.nested(&[IDS]).clear().unwrap();
 }
 
 #[test]
 fn damaged_tables_do_not_stop_anything_else() {
     let world = World::new();
     let db = &world.db;
-    for table in ["a", "b", "c", "d", "e"] {
+    for table in ["a", "c", "e"] {
         publish(db, table, 3);
     }
-    // The options, without which the table cannot be opened, and an entry of the index of topics, which is read only when
-    // the message is removed.
-    damage(db, "b", &[0]);
+    let sound = World::new();
+    publish(&sound.db, "d", 3);
     let mut tx = db.begin_write().unwrap();
-    let mut topics = tx.raw_table("d").unwrap();
-    topics.nested(&[IDS]).clear().unwrap();
+    without_options(&mut tx, "b");
+    without_ids(&sound.db, &mut tx, "d");
     let policy = Retention {
         keep: Some(Duration::from_secs(10)),
         ..Retention::default()
@@ -294,9 +312,10 @@ fn many_tables_share_commits() {
 fn the_background_thread_tells_of_a_damaged_table() {
     let options = Options::new().maintain_every(Duration::from_millis(5), Budget::default());
     let world = World::with(options);
-    publish(&world.db, "a", 3);
     publish(&world.db, "b", 3);
-    damage(&world.db, "a", &[0]);
+    let mut tx = world.db.begin_write().unwrap();
+    without_options(&mut tx, "a");
+    tx.commit().unwrap();
     world.passes(20);
     let began = Instant::now();
     while topics_in(&world.db, "b") > 0 {
@@ -336,12 +355,21 @@ fn messages_are_removed_before_rows_are_removed_for_a_cap() {
     tx.set_retention("cap", &policy).unwrap();
     tx.commit().unwrap();
     world.passes(20);
-    let budget = Budget {
-        time: Duration::from_secs(600),
+    // No row is removed in the calls that leave messages, either.
+    let little = Budget {
+        time: Duration::from_nanos(1),
         ..Budget::default()
     };
-    let done = db.maintain(&budget).unwrap();
-    assert_eq!((done.messages.messages, done.rows), (20_000, 0));
+    let mut removed = 0;
+    loop {
+        let done = db.maintain(&little).unwrap();
+        removed += done.messages.messages;
+        assert_eq!(done.rows, 0);
+        if !done.more {
+            break;
+        }
+    }
+    assert_eq!(removed, 20_000);
 }
 
 #[test]
@@ -358,14 +386,15 @@ fn a_wall_clock_that_jumps_ahead_removes_nothing() {
         expires: after(-10),
         ..Message::new("old", b"x")
     };
-    tx.topics("broker").unwrap().publish(&old, true).unwrap();
+    let mut topics = tx.topics("broker").unwrap();
+    topics.set(&old, Timestamp(START - 20 * SECOND)).unwrap();
     tx.commit().unwrap();
     let done = world.maintain();
     assert_eq!((done.messages.tables, done.messages.messages), (1, 1));
     assert!(done.clock_ahead.is_some(), "the others still wait");
     let confirmed = Budget {
         confirm_clock: true,
-        ..Budget::default()
+        ..ample()
     };
     let done = world.db.maintain(&confirmed).unwrap();
     assert_eq!(done.messages.tables, 5);

@@ -92,9 +92,20 @@ pub(super) fn apply(
             _ => format!(", and {}", plural(others, "other table", "other tables")),
         };
         let (table, problem) = (printable(&first.table), &first.problem);
-        let message = format!("table {table}{also} could not be maintained: {problem}");
-        return Err(Failure::new(exit, message)
-            .hint(format!("`tidalite check {}` lists damage", path.display())));
+        let failure = Failure::new(
+            exit,
+            format!("table {table}{also} could not be maintained: {problem}"),
+        );
+        if let Some(reading) = &done.clock_ahead {
+            let note = terminal.messages.warning("note:");
+            eprintln!("{note} {}; --yes includes it", ahead(reading));
+        }
+        return Err(match first.kind {
+            ErrorKind::Damaged => {
+                failure.hint(format!("`tidalite check {}` lists damage", path.display()))
+            }
+            _ => failure,
+        });
     }
     match &done.clock_ahead {
         None => Ok(()),

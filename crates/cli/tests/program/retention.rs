@@ -4,7 +4,8 @@ use crate::support::Folder;
 use std::fmt::Write;
 use std::time::Duration;
 use tidalite::retention::{Clocks, Retention};
-use tidalite::{Options, Steps, Timestamp, Tuning};
+use tidalite::topics::Message;
+use tidalite::{Options, Steps, TableLayout, Timestamp, Tuning};
 use tidalite_testkit::rng::Rng;
 
 const DAY: i64 = 86_400 * 1_000_000_000;
@@ -137,4 +138,36 @@ fn an_archive_keeps_rows_near_its_newest_row() {
     folder
         .say("retention a.tdl --set none --keep-from newest")
         .failed(2, &["--keep"]);
+}
+
+#[test]
+fn expired_messages_are_removed_too() {
+    let folder = Folder::new("retention-messages");
+    let db = Options::new().open(folder.path("a.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let old = Message {
+        expires: Some(Timestamp::parse("2014-01-02").unwrap()),
+        ..Message::new("hall/1", b"21.5")
+    };
+    let published = Timestamp::parse("2014-01-01").unwrap();
+    let mut topics = tx.topics("broker").unwrap();
+    topics.set(&old, published).unwrap();
+    tx.commit().unwrap();
+    drop(db);
+    let maintained =
+        "1 table of messages maintained: 1 message and 0 objects removed in 1 commit\n";
+    let nothing = "0 rows removed from 0 series in 0 commits\n";
+    let out = folder.say("retention a.tdl --apply").ok();
+    assert_eq!(out, format!("{maintained}{nothing}"));
+    assert_eq!(folder.say("retention a.tdl --apply").ok(), nothing);
+    let db = Options::new().open(folder.path("a.tdl")).unwrap();
+    let mut tx = db.begin_write().unwrap();
+    let layout = TableLayout::Topics;
+    let mut damaged = tx.create_raw_table("lost", layout, ("", "")).unwrap();
+    damaged.put(&[0], b"nonsense").unwrap();
+    tx.commit().unwrap();
+    drop(db);
+    folder
+        .say("retention a.tdl --apply")
+        .failed(4, &["table lost", "tidalite check"]);
 }

@@ -148,8 +148,7 @@ impl ContainersMut<'_> {
 
     /// Does a bounded step of maintenance: removes messages that have expired or exceed a maximum, deleted messages
     /// that can no longer be restored, and old idempotency keys. Reads about `limit` rows. Call it from time to time,
-    /// repeatedly until nothing is left to do, or [`Database::maintain`](crate::Database::maintain), which does so for all
-    /// tables.
+    /// repeatedly until nothing is left to do; [`Database::maintain`](crate::Database::maintain) does this for all tables.
     ///
     /// # Errors
     /// A damaged page, a full disk.

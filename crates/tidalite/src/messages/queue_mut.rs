@@ -226,8 +226,7 @@ impl<'t> QueueMut<'t> {
     /// Does periodic maintenance: removes messages that are expired or too old, forgets idempotency keys, frees the
     /// messages of dropped groups, and ends leases and delays that have lapsed. Handles at most `limit` messages of
     /// each kind. Call it from time to time,
-    /// repeatedly until nothing is left to do, or [`Database::maintain`](crate::Database::maintain), which does so for all
-    /// tables. Leasing ends lapsed leases, too.
+    /// repeatedly until nothing is left to do; [`Database::maintain`](crate::Database::maintain) does this for all tables. Leasing ends lapsed leases, too.
     ///
     /// # Errors
     /// A damaged page, a full disk.

@@ -144,8 +144,7 @@ impl<'t> TopicsMut<'t> {
 
     /// Removes messages that have expired, at most `limit`. Expired messages are never found, even before this call,
     /// which frees their space. Call it from time to time,
-    /// repeatedly until nothing is left to do, or [`Database::maintain`](crate::Database::maintain), which does so for all
-    /// tables.
+    /// repeatedly until nothing is left to do; [`Database::maintain`](crate::Database::maintain) does this for all tables.
     ///
     /// # Errors
     /// A damaged page, a full disk.

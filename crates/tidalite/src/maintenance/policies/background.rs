@@ -13,9 +13,9 @@ use std::time::Duration;
 impl Options {
     /// Starts a thread that calls [`Database::maintain`] with this budget at the interval `every` (default: no thread).
     /// If a round leaves work, the next one begins at once. The thread queues for the write transaction and gets it
-    /// however busy the writers are. An error, also one of a table of messages, is kept for
-    /// [`Database::take_maintenance_error`]; the next round tries again. Data that writers commit between two rounds, and during one, may exceed a cap. The
-    /// thread ends with the last clone of the database.
+    /// however busy the writers are. An error, also that of a table of messages, is kept for
+    /// [`Database::take_maintenance_error`]; the next round tries again. Data that writers commit between two rounds, and
+    /// during one, may exceed a cap. The thread ends with the last clone of the database.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -49,7 +49,7 @@ fn maintenance(database: Database, budget: Budget) -> Round {
         waits &= ahead.is_some();
         // With a budget of no time nothing is ever done, so the next round must not begin at once.
         match done {
-            Ok(done) => (done.more() && !budget.time.is_zero(), done.error()),
+            Ok(done) => (done.goes_on() && !budget.time.is_zero(), done.error()),
             Err(error) => (false, Some(error)),
         }
     })

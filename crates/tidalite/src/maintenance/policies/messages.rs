@@ -35,8 +35,6 @@ struct Step {
     objects: u64,
     /// Whether work may remain.
     more: bool,
-    /// Whether the table has more work by the wall clock, which is ahead.
-    waits: bool,
 }
 
 impl Run<'_> {
@@ -47,8 +45,7 @@ impl Run<'_> {
         now: Timestamp,
         ahead: Option<ClockReading>,
     ) -> Result<()> {
-        let wall = ahead.map(|reading| reading.wall);
-        let (due, mut waits) = self.due_messages(now, wall)?;
+        let due = self.due_messages(now)?;
         let mut clock = self.clock.half(!self.budget.time.is_zero());
         // Indices in `due`: the next table, and the last one that was counted.
         let (mut next, mut counted) = (0, None);
@@ -58,8 +55,7 @@ impl Run<'_> {
                 false => (self.begin)()?,
             };
             let Some(mut txn) = txn else {
-                // If nothing but failures used up the time, the next call would not do better at once.
-                self.more_messages = self.failed.is_none() || self.done.messages.commits > 0;
+                self.more_messages = true;
                 break;
             };
             let (from, mut last, mut has_work) = (next, next, false);
@@ -74,7 +70,7 @@ impl Run<'_> {
                 last = next;
                 let table = &due[next];
                 let left = ROWS_EACH - all.messages - all.objects;
-                match txn.nested(|txn| txn.maintain_messages(table, (now, wall), left)) {
+                match txn.nested(|txn| txn.maintain_messages(table, now, left)) {
                     Ok(Some(step)) => {
                         has_work = true;
                         all.messages += step.messages;
@@ -83,7 +79,6 @@ impl Run<'_> {
                         if step.more {
                             break;
                         }
-                        waits |= step.waits;
                     }
                     // Another transaction has done the work, or dropped the table.
                     Ok(None) => {}
@@ -105,16 +100,30 @@ impl Run<'_> {
             }
             match txn.commit() {
                 Ok(_) => self.done.messages.add(&all),
-                // Removals for a cap may make room.
-                Err(error) if error.kind() == ErrorKind::Full => {
+                // The commit was rolled back. Removals for a cap may make room.
+                Err(error) if matches!(error.kind(), ErrorKind::Full | ErrorKind::Damaged) => {
                     self.fail(&due[from].name, error);
+                    self.more_messages = true;
                     break;
                 }
                 Err(error) => return Err(error),
             }
         }
-        if waits {
-            self.done.clock_ahead = ahead;
+        match ahead {
+            Some(reading) if !self.more_messages => self.note_waiting(reading),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes in the report if tables have work by the wall clock, which is ahead.
+    fn note_waiting(&mut self, reading: ClockReading) -> Result<()> {
+        let snap = self.database.begin_read()?;
+        for name in snap.tables()? {
+            let has_failed = self.done.failed.iter().any(|one| one.table == name);
+            if !has_failed && matches!(snap.due_table(&name, reading.wall), Ok(Some(_))) {
+                self.done.clock_ahead = Some(reading);
+                break;
+            }
         }
         Ok(())
     }
@@ -128,23 +137,13 @@ impl Run<'_> {
         self.failed.get_or_insert(error);
     }
 
-    /// The tables that have work at the time `now`, beginning after the one at which the last call ended, and whether
-    /// other tables have work at the time `wall`.
-    fn due_messages(
-        &mut self,
-        now: Timestamp,
-        wall: Option<Timestamp>,
-    ) -> Result<(Vec<MessageTable>, bool)> {
+    /// The tables that have work at the time `now`, beginning after the one at which the last call ended.
+    fn due_messages(&mut self, now: Timestamp) -> Result<Vec<MessageTable>> {
         let snap = self.database.begin_read()?;
-        let (mut due, mut waits) = (Vec::new(), false);
+        let mut due = Vec::new();
         for name in snap.tables()? {
             match snap.due_table(&name, now) {
-                Ok(Some(table)) => due.push(table),
-                Ok(None) => {
-                    if let Some(wall) = wall {
-                        waits |= snap.due_table(&name, wall)?.is_some();
-                    }
-                }
+                Ok(table) => due.extend(table),
                 Err(error) => self.fail(&name, error),
             }
         }
@@ -152,7 +151,7 @@ impl Run<'_> {
         let after = after.unwrap_or_else(PoisonError::into_inner);
         let first = due.partition_point(|table| table.name <= *after);
         due.rotate_left(first);
-        Ok((due, waits))
+        Ok(due)
     }
 }
 
@@ -214,7 +213,7 @@ impl WriteTxn {
     fn maintain_messages(
         &mut self,
         table: &MessageTable,
-        (now, wall): (Timestamp, Option<Timestamp>),
+        now: Timestamp,
         rows: u64,
     ) -> Result<Option<Step>> {
         let name = &table.name;
@@ -231,9 +230,6 @@ impl WriteTxn {
                 }
                 let done = topics.maintain_at(now, rows)?;
                 (step.messages, step.more) = (done.expired, done.more);
-                if let Some(wall) = wall {
-                    step.waits = topics.view()?.is_maintenance_due(wall)?;
-                }
             }
             TableLayout::Queue => {
                 let mut queue = self.queue(name)?;
@@ -242,9 +238,6 @@ impl WriteTxn {
                 }
                 let done = queue.maintain_at(now, rows)?;
                 (step.messages, step.more) = (done.expired + done.aged, done.more);
-                if let Some(wall) = wall {
-                    step.waits = queue.view()?.is_maintenance_due(wall)?;
-                }
             }
             TableLayout::Bucket => {
                 let mut bucket = self.bucket(name)?;
@@ -253,9 +246,6 @@ impl WriteTxn {
                 }
                 let done = bucket.maintain_at(now, rows)?;
                 (step.objects, step.more) = (done.expired.objects, done.more);
-                if let Some(wall) = wall {
-                    step.waits = bucket.view()?.is_maintenance_due(wall)?;
-                }
             }
             TableLayout::Containers => {
                 let mut containers = self.containers(name)?;
@@ -264,9 +254,8 @@ impl WriteTxn {
                 }
                 let done = containers.maintain_at(now, rows)?;
                 (step.messages, step.more) = (done.expired + done.rotated, done.more);
-                if let Some(wall) = wall {
-                    step.waits = containers.view()?.is_maintenance_due(wall)?;
-                }
+                // Rows of the series that cannot be stored must fail here, not in the step of another table.
+                self.savepoint()?;
             }
             TableLayout::Rows
             | TableLayout::Hash

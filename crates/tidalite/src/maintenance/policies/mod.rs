@@ -43,17 +43,21 @@ use std::time::Instant;
 use tidalite_time::Timestamp;
 
 impl Database {
-    /// Applies the policies: removes rows beyond their age or size limits, oldest first, in commits of bounded size;
-    /// then rewrites old leaves in cold form: at the age that the policies set, and in all other series from the age
-    /// [`Budget::cold`]. Before that, in at most half of the time, it maintains all topics, queues, buckets and containers
-    /// that have work, like `maintain` of each, but by the time of the budget; a table that fails is listed in the report
-    /// ([`Maintained::failed`]). Containers are thinned by
-    /// [`ContainersMut::thin`](crate::containers::ContainersMut::thin) alone. Opens each of these tables, and reads the record of each series that a policy selects, and the nodes of series that lose rows
-    /// for a cap. Unless [`Budget::cold`] is `None`, it also examines all series for old leaves, 0.2 s for 100,000 of
-    /// them; a call whose time is over reports `more`, and the next one continues at that point. The space of removed
-    /// rows is returned once no snapshot sees them any more.
+    /// Maintains messages, then applies the policies. First, in at most half of the time, it maintains all topics,
+    /// queues, buckets and containers that have work, like `maintain` of each, but by the time of the budget.
+    /// (Containers are thinned by [`ContainersMut::thin`](crate::containers::ContainersMut::thin) alone.) A table that
+    /// fails does not stop the others; [`Maintained::failed`] lists it.
     ///
-    /// While the wall clock is ahead ([`Database::clock`]), the age of rows follows the commit clock;
+    /// Then it removes rows beyond their age or size limits, oldest first, in commits of bounded size; no row is removed
+    /// for a cap while messages remain to be removed. At last it rewrites old leaves in cold form: at the age that the
+    /// policies set, and in all other series from the age [`Budget::cold`].
+    ///
+    /// A call opens each table of messages, and reads the record of each series that a policy selects, and the nodes of
+    /// series that lose rows for a cap. Unless [`Budget::cold`] is `None`, it also examines all series for old leaves,
+    /// 0.2 s for 100,000 of them; a call whose time is over reports `more`, and the next one continues at that point. The
+    /// space of removed rows is returned once no snapshot sees them any more.
+    ///
+    /// While the wall clock is ahead ([`Database::clock`]), messages and rows expire by the commit clock;
     /// [`Budget::confirm_clock`] confirms the wall clock.
     ///
     /// # Errors
@@ -87,7 +91,7 @@ impl Database {
         if let Some(cap) = &done.cap
             && cap.file_bytes > cap.cap_bytes
             && !done.more
-            && finished.ended.is_none()
+            && finished.rows_ended.is_none()
         {
             let (cap_bytes, used_before) = (cap.cap_bytes, cap.used_before);
             let was_met = cap.used_bytes <= cap_bytes;
@@ -98,7 +102,7 @@ impl Database {
                 let mut again = self.maintain_with(budget, || self.begin_write().map(Some))?;
                 // Nothing more can be removed, so the cap is missed by a page or two.
                 again
-                    .ended
+                    .rows_ended
                     .take_if(|error| matches!(error.cause(), Cause::CapTooSmall { .. }));
                 finished.join(again);
                 state = self.cap_state(cap_bytes, used_before)?;
@@ -130,7 +134,7 @@ impl Database {
         let (now, ahead) = self.now_for(budget)?;
         let messages = run.maintain_messages(now, ahead);
         let rows = self.maintain_series(&mut run, (now, ahead), start);
-        Ok(run.finish(messages.err().or(rows.err())))
+        Ok(run.finish(messages, rows))
     }
 
     /// Removes rows by age and by size, and makes leaves cold.
@@ -140,7 +144,12 @@ impl Database {
         (now, ahead): (Timestamp, Option<ClockReading>),
         start: Instant,
     ) -> Result<()> {
-        if !run.by_age(now, ahead)? || !run.by_size()? {
+        if !run.by_age(now, ahead)? {
+            return Ok(());
+        }
+        // While messages are removed, no row is removed that might stay once they are gone.
+        let frees_messages = run.more_messages && run.done.messages.commits > 0;
+        if !frees_messages && !run.by_size()? {
             return Ok(());
         }
         let snap = self.begin_read()?;

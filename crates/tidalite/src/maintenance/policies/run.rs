@@ -16,39 +16,49 @@ pub(crate) struct Finished {
     pub(super) done: Maintained,
     /// Whether messages remain to be maintained.
     more_messages: bool,
-    /// The error that ended the work on rows and leaves, or that on all messages.
-    pub(super) ended: Option<Error>,
+    /// The error that ended the work on messages.
+    messages_ended: Option<Error>,
+    /// The error that ended the work on rows and leaves.
+    pub(super) rows_ended: Option<Error>,
     /// The first error of a table of messages.
     table_failed: Option<Error>,
 }
 
 impl Finished {
-    /// Whether work remains that can go on at once.
-    pub(super) fn more(&self) -> bool {
-        self.more_messages || (self.done.more && self.ended.is_none())
+    fn more_rows(&self) -> bool {
+        self.done.more && self.rows_ended.is_none()
     }
 
-    /// The first error.
+    /// Whether another call would make progress at once.
+    pub(super) fn goes_on(&self) -> bool {
+        self.more_rows() || (self.more_messages && self.done.messages.commits > 0)
+    }
+
+    /// The error to report, if there is one.
     pub(super) fn error(self) -> Option<Error> {
-        self.ended.or(self.table_failed)
+        let ended = self.rows_ended.or(self.messages_ended);
+        ended.or(self.table_failed)
     }
 
     /// Adds a second pass.
     pub(super) fn join(&mut self, other: Self) {
-        let (done, other_done) = (&mut self.done, other.done);
-        done.rows += other_done.rows;
-        done.windows += other_done.windows;
-        done.commits += other_done.commits;
-        done.series = done.series.max(other_done.series);
-        done.messages.add(&other_done.messages);
-        self.more_messages |= other.more_messages;
-        self.ended = self.ended.take().or(other.ended);
+        let (done, again) = (&mut self.done, other.done);
+        done.rows += again.rows;
+        done.windows += again.windows;
+        done.commits += again.commits;
+        done.series = done.series.max(again.series);
+        done.messages.add(&again.messages);
+        done.failed = again.failed;
+        done.clock_ahead = done.clock_ahead.or(again.clock_ahead);
+        self.more_messages = other.more_messages;
+        self.messages_ended = other.messages_ended;
+        self.rows_ended = other.rows_ended;
     }
 
-    /// The report, or the error that ended the call.
+    /// The report, or the error that ended the work on messages or rows.
     pub(super) fn report(self) -> Result<Maintained> {
-        let more = self.more();
-        match self.ended {
+        let more = self.more_rows() || self.more_messages;
+        match self.rows_ended.or(self.messages_ended) {
             Some(error) => Err(error),
             None => Ok(Maintained { more, ..self.done }),
         }
@@ -127,8 +137,8 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// The result, after work that ended with an error or with none.
-    pub(super) fn finish(self, ended: Option<Error>) -> Finished {
+    /// The result, after the work on messages and that on rows.
+    pub(super) fn finish(self, messages: Result<()>, rows: Result<()>) -> Finished {
         let done = Maintained {
             series: self.cut.len() as u64,
             ..self.done
@@ -136,7 +146,8 @@ impl Run<'_> {
         Finished {
             done,
             more_messages: self.more_messages,
-            ended,
+            messages_ended: messages.err(),
+            rows_ended: rows.err(),
             table_failed: self.failed,
         }
     }
