@@ -13,11 +13,11 @@ const LIBRARY: [(&str, usize); 11] = [
     ("disk", 3_700),
     ("index", 5_100),
     ("kv", 9_650),
-    ("messages", 19_250),
+    ("messages", 19_350),
     ("pager", 16_100),
     ("relations", 2_550),
     ("series", 7_400),
-    ("tidalite", 30_250),
+    ("tidalite", 30_600),
     ("time", 300),
 ];
 

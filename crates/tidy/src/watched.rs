@@ -25,7 +25,7 @@ const WATCHES: [&str; 4] = [
 ];
 
 /// Test files that do not use the monitor, each with the reason.
-const WITHOUT: [(&str, &str); 6] = [
+const WITHOUT: [(&str, &str); 7] = [
     (
         "crates/pager/tests/processes.rs",
         "several processes write, of which a monitor sees one",
@@ -49,6 +49,10 @@ const WITHOUT: [(&str, &str); 6] = [
     (
         "crates/pager/tests/harness/",
         "the crash search looks for bugs that break the protocol; its sound runs are watched by themselves",
+    ),
+    (
+        "crates/pager/tests/toy/",
+        "what the test programs share; those that are watched call `watch` themselves",
     ),
 ];
 
