@@ -127,7 +127,7 @@ impl World {
         Ok(Some((Waiting { number, ticket }, durability)))
     }
 
-    /// Maintains all messages in one durable commit.
+    /// Maintains all messages, if there are any, in one durable commit.
     pub(super) fn maintain_messages(&self, db: &Database, rng: &mut Rng) -> tidalite::Result<()> {
         let mut tx = db.begin_write()?;
         let mut model = {
@@ -135,6 +135,9 @@ impl World {
             let base = history.of_user(user_of(tx.user_data()));
             Model::clone(&history.content(base.expect("built on what is known")).model)
         };
+        if !model.messages.exist() {
+            return Ok(());
+        }
         maintain_all(&mut tx, &mut model, rng)?;
         let number = lock(&self.history).next();
         tx.set_user_data(&number.to_le_bytes())?;

@@ -24,6 +24,11 @@ pub fn set(now: i64) {
     NOW.set(now);
 }
 
+/// Sets the time of this thread back to that of a new thread.
+pub(crate) fn reset() {
+    NOW.set(PAST);
+}
+
 /// Calls `f` at this time, and sets the time back after it.
 pub fn at<T>(now: i64, f: impl FnOnce() -> T) -> T {
     let before = NOW.replace(now);
