@@ -25,7 +25,6 @@ fn json(text: &str) -> Document {
 }
 
 /// Copies the rows of a table and of the tables in it.
-/// Copies all rows of a table, with its nested tables.
 pub(crate) fn copy_rows(from: &Table<'_>, to: &mut TableMut<'_>) {
     let mut cursor = from.cursor();
     let mut more = cursor.first().unwrap();

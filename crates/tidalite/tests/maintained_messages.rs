@@ -380,7 +380,7 @@ fn a_wall_clock_that_jumps_ahead_removes_nothing() {
     let done = world.maintain();
     assert_eq!(done.messages.tables, 0);
     assert!(done.clock_ahead.is_some(), "work waits for the clock");
-    // What is due by both clocks is maintained, and the rest still waits.
+    // A message that is due by both clocks is removed, and the others still wait.
     let mut tx = world.db.begin_write().unwrap();
     let old = Message {
         expires: after(-10),

@@ -278,8 +278,8 @@ impl<'t> BucketMut<'t> {
     }
 
     /// Removes objects, uploads and links that have expired, and frees chunks of removed objects: at most `limit` in
-    /// total. Call it from time to time,
-    /// repeatedly until nothing is left to do; [`Database::maintain`](crate::Database::maintain) does this for all tables.
+    /// total. Call it from time to time, repeatedly until nothing is left to do;
+    /// [`Database::maintain`](crate::Database::maintain) does this for all tables.
     ///
     /// # Errors
     /// A full disk; a damaged page.

@@ -225,8 +225,8 @@ impl<'t> QueueMut<'t> {
 
     /// Does periodic maintenance: removes messages that are expired or too old, forgets idempotency keys, frees the
     /// messages of dropped groups, and ends leases and delays that have lapsed. Handles at most `limit` messages of
-    /// each kind. Call it from time to time,
-    /// repeatedly until nothing is left to do; [`Database::maintain`](crate::Database::maintain) does this for all tables. Leasing ends lapsed leases, too.
+    /// each kind. Leasing ends lapsed leases, too. Call it from time to time, repeatedly until nothing is left to do;
+    /// [`Database::maintain`](crate::Database::maintain) does this for all tables.
     ///
     /// # Errors
     /// A damaged page, a full disk.

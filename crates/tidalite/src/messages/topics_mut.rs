@@ -143,8 +143,8 @@ impl<'t> TopicsMut<'t> {
     }
 
     /// Removes messages that have expired, at most `limit`. Expired messages are never found, even before this call,
-    /// which frees their space. Call it from time to time,
-    /// repeatedly until nothing is left to do; [`Database::maintain`](crate::Database::maintain) does this for all tables.
+    /// which frees their space. Call it from time to time, repeatedly until nothing is left to do;
+    /// [`Database::maintain`](crate::Database::maintain) does this for all tables.
     ///
     /// # Errors
     /// A damaged page, a full disk.

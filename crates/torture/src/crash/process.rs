@@ -195,8 +195,8 @@ impl Process<'_> {
     }
 
     fn maintain_alone(&mut self) -> Judged {
-        // Messages that are due whatever the time, as those of a dropped group, are removed first: after that the policies
-        // make one commit.
+        // Some messages are due at any time, such as the messages of a dropped group. They are removed first, so that the
+        // policies make one commit.
         self.world
             .maintain_messages(&self.db, &mut self.rng)
             .map_err(|error| format!("maintain messages: {error}"))?;

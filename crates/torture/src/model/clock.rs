@@ -24,7 +24,7 @@ pub fn set(now: i64) {
     NOW.set(now);
 }
 
-/// Sets the time of this thread back to that of a new thread.
+/// Sets the time of this thread to the time with which a thread begins.
 pub(crate) fn reset() {
     NOW.set(PAST);
 }

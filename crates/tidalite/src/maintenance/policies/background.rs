@@ -13,7 +13,7 @@ use std::time::Duration;
 impl Options {
     /// Starts a thread that calls [`Database::maintain`] with this budget at the interval `every` (default: no thread).
     /// If a round leaves work, the next one begins at once. The thread queues for the write transaction and gets it
-    /// however busy the writers are. An error, also that of a table of messages, is kept for
+    /// however busy the writers are. The newest error, even of a single table, is kept for
     /// [`Database::take_maintenance_error`]; the next round tries again. Data that writers commit between two rounds, and
     /// during one, may exceed a cap. The thread ends with the last clone of the database.
     ///

@@ -1,5 +1,5 @@
-//! Maintenance of topics, queues, buckets and containers: removes what has expired, is older than a retention, or exceeds
-//! a maximum.
+//! Maintenance of topics, queues, buckets and containers: removes messages and objects that have expired, are older
+//! than a retention, or exceed a maximum.
 //!
 //! Invariants: 1. The tables with work are found in a snapshot; a table without work costs neither the writer lock nor a
 //! commit. 2. A table that fails is rolled back alone, and stops no other work. 3. Messages get half of the time at most. If
@@ -28,7 +28,7 @@ struct MessageTable {
     layout: TableLayout,
 }
 
-/// What one step has done in a table.
+/// The result of one step in a table.
 #[derive(Clone, Copy, Default)]
 struct Step {
     messages: u64,
@@ -85,7 +85,7 @@ impl Run<'_> {
                     Err(error) => {
                         self.fail(&table.name, error);
                         if txn.check_usable().is_err() {
-                            // What this transaction has done so far is lost.
+                            // The earlier steps of this transaction are lost, too.
                             (has_work, self.more_messages) = (false, true);
                             next += 1;
                             break;

@@ -1,7 +1,7 @@
 //! Applying the retention policies: removing data by age or size, and giving old leaves the cold form.
 //!
 //! ```text
-//! messages    topics, queues, buckets and containers: what has expired or exceeds a maximum
+//! messages    topics, queues, buckets and containers: messages that have expired or exceed a maximum
 //! age         rows before a horizon                     counted from the commit clock or from the newest row
 //! downsample  old rows replaced by figures of windows
 //! size        the oldest leaves, until a cap holds      measured again after each commit

@@ -44,7 +44,7 @@ pub struct CapState {
     pub holders: Vec<Holder>,
 }
 
-/// What one call of maintenance has done in topic tables, queues, buckets and tables of containers.
+/// The work of one call of maintenance on topic tables, queues, buckets and tables of containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaintainedMessages {
